@@ -1,0 +1,27 @@
+//! The words every other crate speaks: ids, errors, budgets, outcomes, contracts, clocks and the stop latch.
+//!
+//! Nothing here does I/O, spawns or sleeps. Ambient time is read in one place, [`clock::SystemWallClock`];
+//! everything else takes its instants as arguments. Types here are values with their bounds checked at
+//! construction, so that whoever holds one need not check again.
+
+pub mod budget;
+pub mod cell;
+pub mod clock;
+pub mod contract;
+pub mod digest;
+pub mod error;
+pub mod id;
+pub mod outcome;
+pub mod principal;
+pub mod stop;
+
+pub use budget::{BudgetConsumption, BudgetLedger, ResourceBudget};
+pub use cell::{CellClass, CellId};
+pub use clock::{ManualWallClock, SystemWallClock, WallClock};
+pub use contract::{ContractSurface, FunctionSignature, FunctionTarget, ValueType};
+pub use digest::Sha256Digest;
+pub use error::{ErrorDetail, PlatformError, PlatformErrorCode};
+pub use id::{ActivationId, IdError, NodeId, ServiceName, TenantId};
+pub use outcome::{ActivationOutcome, MediaType, Payload, TerminalState};
+pub use principal::{Principal, PrincipalKind};
+pub use stop::{StopCause, StopLatch};

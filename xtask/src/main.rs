@@ -1,0 +1,76 @@
+//! The repository's own commands: `tidy`, `conformance`, and the two long ones that run the bench crate.
+//!
+//! Invariant: nothing here links a crate of the project, so a check still runs when the code does not build.
+
+mod arrows;
+mod conformance;
+mod errors;
+mod files;
+mod links;
+mod repository;
+mod sources;
+mod tidy;
+
+use std::process::{Command, ExitCode};
+
+use repository::Repository;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  tidy               layout, dependency arrows, fences, error pages, links, decision records
+  conformance        every row of docs/conformance.md has a test, a gate or a reason
+  endurance [ARGS]   runs `endurance` of latent-bench, e.g. `cargo xtask endurance --calls 100000`
+  bench [ARGS]       runs the activation bench of latent-bench";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let Some((command, rest)) = args.split_first() else {
+        return usage("no command given");
+    };
+    let outcome = match (command.as_str(), rest) {
+        ("tidy", []) => check(tidy::run),
+        ("conformance", []) => check(conformance::run),
+        ("tidy" | "conformance", _) => return usage(&format!("`{command}` takes no arguments")),
+        ("endurance", _) => cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "endurance"], rest),
+        ("bench", _) => cargo(&["bench", "--locked", "-p", "latent-bench", "--bench", "activation"], rest),
+        _ => return usage(&format!("`{command}` is not a command")),
+    };
+    outcome.unwrap_or_else(|sentence| {
+        eprintln!("xtask: {sentence}");
+        ExitCode::FAILURE
+    })
+}
+
+fn usage(wrong: &str) -> ExitCode {
+    eprintln!("xtask: {wrong}\n\n{USAGE}");
+    ExitCode::from(2)
+}
+
+/// Loads the repository, prints what the check found, and fails when it found anything.
+fn check(run: fn(&Repository) -> Result<String, Vec<String>>) -> Result<ExitCode, String> {
+    match run(&Repository::load()?) {
+        Ok(summary) => {
+            println!("{summary}");
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(findings) => {
+            for finding in &findings {
+                println!("{finding}");
+            }
+            Err(format!("{} findings", findings.len()))
+        }
+    }
+}
+
+/// Runs cargo with `args -- rest` and passes its exit code on.
+fn cargo(args: &[&str], rest: &[String]) -> Result<ExitCode, String> {
+    let status = Command::new("cargo")
+        .args(args)
+        .arg("--")
+        .args(rest)
+        .current_dir(repository::root())
+        .status()
+        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+}

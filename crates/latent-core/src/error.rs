@@ -121,6 +121,7 @@ impl ErrorDetail {
     }
 
     /// The fields in the order they were added.
+    #[must_use]
     pub fn fields(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.fields.iter().map(|(name, value)| (&**name, &**value))
     }

@@ -22,6 +22,6 @@ pub use contract::{ContractSurface, FunctionSignature, FunctionTarget, ValueType
 pub use digest::Sha256Digest;
 pub use error::{ErrorDetail, PlatformError, PlatformErrorCode};
 pub use id::{ActivationId, IdError, NodeId, ServiceName, TenantId};
-pub use outcome::{ActivationOutcome, MediaType, Payload, TerminalState};
+pub use outcome::{ActivationOutcome, ExecutionOutcome, MediaType, Payload, TerminalState};
 pub use principal::{Principal, PrincipalKind};
 pub use stop::{StopCause, StopLatch};

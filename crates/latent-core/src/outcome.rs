@@ -121,6 +121,40 @@ impl Payload {
     }
 }
 
+/// What one contained execution came to, before anything outside it (a cancel, a deadline, the cell's disposition)
+/// is weighed against it. `activation-containment.md`, "Stable activation mapping".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ExecutionOutcome {
+    /// The guest returned.
+    Returned(Payload),
+    /// The guest returned the `err` of its sole top-level `result`.
+    DeclaredError(Payload),
+    /// Stopped by an explicit cancel.
+    Cancelled,
+    /// Stopped by the effective deadline.
+    DeadlineExceeded,
+    /// Stopped because the transport went away.
+    TransportStopped,
+    /// Failed after a growth of linear memory had been denied.
+    MemoryExhausted,
+    /// Ran out of fuel.
+    FuelExhausted,
+    /// Reached another enforced limit.
+    LimitExceeded {
+        /// The stable detail kind, such as `activation.table-exhausted`.
+        kind: &'static str,
+        /// The limit's value.
+        limit: u64,
+    },
+    /// The guest trapped.
+    Trapped {
+        /// A stable category in kebab case, such as `unreachable`.
+        category: &'static str,
+    },
+    /// Failed in any other way: refused before it ran, or a fault of the platform.
+    Failed(PlatformError),
+}
+
 /// What an activation's caller gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ActivationOutcome {

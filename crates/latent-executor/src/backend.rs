@@ -1,0 +1,149 @@
+//! The port itself: a request, a report, a cleanup proof, and the trait that turns one into the others.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use futures_util::future::BoxFuture;
+use latent_core::{
+    ActivationId, BudgetConsumption, CellId, ExecutionOutcome, FunctionTarget, Payload, PlatformError,
+    PlatformErrorCode, Principal, ResourceBudget,
+};
+
+use crate::artifact::ComponentArtifact;
+use crate::cancellation::ExecutionCancellation;
+use crate::prepared::{PreparationKey, PreparedActivation};
+use crate::resources::RuntimeResourceSnapshot;
+
+/// Who and what an activation is, as its guest may ask (`latent:context`). Shared, immutable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActivationContext {
+    /// The activation.
+    pub activation_id: ActivationId,
+    /// The authenticated caller; its tenant owns the activation.
+    pub principal: Principal,
+    /// The W3C `traceparent` that came with the call.
+    pub trace_parent: Option<Box<str>>,
+    /// The effective wall deadline.
+    pub deadline: Option<SystemTime>,
+    /// Metadata that the guest may read: keys with the prefix `guest.`, as the caller gave them.
+    pub metadata: Vec<(Box<str>, Box<str>)>,
+}
+
+/// One call of one function, with the budget that its lease granted.
+#[derive(Debug, Clone)]
+pub struct ExecutionRequest {
+    /// Who and what.
+    pub context: Arc<ActivationContext>,
+    /// The cell the lease is for.
+    pub cell: CellId,
+    /// The component.
+    pub artifact: ComponentArtifact,
+    /// The function.
+    pub target: FunctionTarget,
+    /// The parameters.
+    pub payload: Payload,
+    /// What is granted.
+    pub budget: ResourceBudget,
+}
+
+/// What an execution came to and what it used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutionReport {
+    /// The outcome.
+    pub outcome: ExecutionOutcome,
+    /// The consumption, kept whatever the outcome.
+    pub consumption: BudgetConsumption,
+}
+
+impl ExecutionReport {
+    /// A failure that used nothing.
+    #[must_use]
+    pub fn failed(error: PlatformError) -> Self {
+        Self { outcome: ExecutionOutcome::Failed(error), consumption: BudgetConsumption::default() }
+    }
+}
+
+/// Whether everything an invocation held is known to be gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExecutionCleanup {
+    /// Store, instance, values and permits are gone: the cell may serve again.
+    Reusable,
+    /// Nobody knows: the cell must not serve again.
+    Unproven {
+        /// Why there is no proof, for the operator.
+        reason: &'static str,
+    },
+}
+
+/// A report together with its cleanup proof.
+#[must_use = "the cleanup decides what becomes of the cell"]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainedExecution {
+    /// What happened.
+    pub report: ExecutionReport,
+    /// What is left.
+    pub cleanup: ExecutionCleanup,
+}
+
+/// Whatever can run a guest.
+///
+/// Implementations own everything that one invocation creates and let go of it before they answer. A future that is
+/// dropped before it is ready drops the same things; its cell is then quarantined by its owner.
+pub trait ExecutionBackend: Send + Sync {
+    /// Runs `request` to its end without live cancellation or proof: the legacy entry.
+    fn invoke(&self, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport>;
+
+    /// Runs `request` so that `cancellation` can stop it, and says what is left afterwards.
+    ///
+    /// The default runs [`Self::invoke`] and proves nothing, so a backend that has only that entry pays for each
+    /// call with its cell.
+    fn invoke_contained(
+        &self,
+        request: ExecutionRequest,
+        _cancellation: ExecutionCancellation,
+    ) -> BoxFuture<'_, ContainedExecution> {
+        Box::pin(async move {
+            let report = self.invoke(request).await;
+            ContainedExecution {
+                report,
+                cleanup: ExecutionCleanup::Unproven { reason: "the backend proves no cleanup" },
+            }
+        })
+    }
+
+    /// The key under which this backend would keep `artifact` prepared.
+    fn preparation_key(&self, artifact: &ComponentArtifact) -> PreparationKey {
+        PreparationKey::new(artifact.digest(), 0)
+    }
+
+    /// Prepares `artifact` and takes the permit of one live instance: for callers that hold the bytes themselves.
+    ///
+    /// # Errors
+    /// By default `unavailable`, because the backend prepares nothing ahead. A backend that does answers
+    /// `incompatible-contract` or `invalid-argument` for a component it cannot run, and `resource-exhausted` when
+    /// permits or the compiler's queue are used up.
+    fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {
+        drop(artifact);
+        Box::pin(std::future::ready(Err(PlatformError::new(
+            PlatformErrorCode::Unavailable,
+            "this backend prepares nothing ahead of an invocation",
+        ))))
+    }
+
+    /// Runs `request` on code that is already prepared, consuming its owner. Completion, drop and panic release the
+    /// use and its permit.
+    fn invoke_prepared_contained(
+        &self,
+        prepared: PreparedActivation,
+        request: ExecutionRequest,
+        cancellation: ExecutionCancellation,
+    ) -> BoxFuture<'_, ContainedExecution> {
+        drop(prepared);
+        self.invoke_contained(request, cancellation)
+    }
+
+    /// What the backend holds right now, in constant time.
+    fn resources(&self) -> RuntimeResourceSnapshot {
+        RuntimeResourceSnapshot::default()
+    }
+}

@@ -1,4 +1,4 @@
-//! The error codes and the pages that explain them, in both directions.
+//! The error codes and the pages that explain them, in both directions; the detail kinds, in one.
 //!
 //! Invariant: `docs/errors/` holds one page a code, a README, and nothing else.
 
@@ -6,6 +6,8 @@ use crate::repository::Repository;
 
 const TABLE: &str = "crates/latent-core/src/error.rs";
 const PAGES: &str = "docs/errors/";
+/// What the kind of an error's detail starts with.
+const KIND_PREFIXES: &[&str] = &["activation.", "cell-disposition.", "cell-pool.", "admission.", "scheduler."];
 
 /// Codes without a page, pages without a code, and pages that name another code than their file does.
 pub fn pages_match_codes(repository: &Repository) -> Vec<String> {
@@ -31,6 +33,36 @@ pub fn pages_match_codes(repository: &Repository) -> Vec<String> {
         }
     }
     findings
+}
+
+/// Kinds of details that the code writes and no page explains.
+pub fn pages_explain_detail_kinds(repository: &Repository) -> Vec<String> {
+    let pages: Vec<&str> =
+        repository.texts_ending(".md").filter(|(path, _)| path.starts_with(PAGES)).map(|(_, text)| text).collect();
+    let mut findings = Vec::new();
+    for (path, text) in repository.texts_ending(".rs") {
+        if !path.starts_with("crates/") || !path.contains("/src/") {
+            continue;
+        }
+        for kind in kinds(text) {
+            let quoted = format!("`{kind}`");
+            let finding = format!("{path} writes the detail kind {quoted}, which no page in {PAGES} explains");
+            if !pages.iter().any(|page| page.contains(&quoted)) && !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+    }
+    findings
+}
+
+/// String literals that are detail kinds, outside comments.
+fn kinds(text: &str) -> Vec<&str> {
+    let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+    let is_kind = |literal: &&str| {
+        let name = KIND_PREFIXES.iter().find_map(|prefix| literal.strip_prefix(prefix));
+        name.is_some_and(|name| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'))
+    };
+    code.flat_map(|line| line.split('"').skip(1).step_by(2)).filter(is_kind).collect()
 }
 
 /// The codes of the `codes!` invocation, in its order.
@@ -84,6 +116,19 @@ mod tests {
         ]);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].contains("not-found.md does not start") && found[1].contains("gone.md explains a code"));
+    }
+
+    #[test]
+    fn a_detail_kind_that_no_page_explains_is_found_once() {
+        let code = "//! X.\n// \"activation.in-comment\"\nf(\"cell-pool.queue-full\", \"activation.lost\");\n\
+                    g(\"activation.lost\", \"latency.p50\");\n";
+        let repository = Repository::of(&[
+            ("crates/latent-x/src/lib.rs", code),
+            ("docs/errors/resource-exhausted.md", "- `cell-pool.queue-full`: full.\n"),
+        ]);
+        let found = pages_explain_detail_kinds(&repository);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("`activation.lost`"));
     }
 
     #[test]

@@ -14,6 +14,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("module-docs", files::module_docs),
     ("file-names", files::names),
     ("error-pages", errors::pages_match_codes),
+    ("detail-kinds", errors::pages_explain_detail_kinds),
     ("links", links::relative_links_resolve),
     ("decision-records", links::decision_records_are_listed),
 ];

@@ -34,8 +34,55 @@ macro_rules! module {
     };
 }
 
-static FIXTURES: LazyLock<Vec<Fixture>> =
-    LazyLock::new(|| vec![module!("containment-capsule"), module!("echo"), module!("types")]);
+macro_rules! component {
+    ($name:literal) => {
+        Fixture {
+            name: $name,
+            source: Source::Component(include_str!(concat!("../", $name, "/component.wat"))),
+            built: OnceLock::new(),
+        }
+    };
+}
+
+static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
+    vec![
+        module!("containment-capsule"),
+        module!("echo"),
+        module!("types"),
+        component!("spin-start"),
+        module!("spin-realloc"),
+        module!("spin-post-return"),
+        module!("endless-list"),
+        module!("park-start"),
+        module!("clock-park"),
+        module!("memory-fill"),
+        module!("stack-overflow"),
+        module!("host-calls"),
+        component!("trap-start"),
+        module!("trap-post-return"),
+        module!("bad-results"),
+        component!("fails-data-segment"),
+        component!("fails-element-segment"),
+        component!("fails-second-instance"),
+        component!("fails-start-growth"),
+        component!("fails-start-null-call"),
+        component!("fails-start-recursion"),
+        module!("table-growth"),
+        module!("handles"),
+        module!("random"),
+        module!("alias-list"),
+        module!("memory-pattern"),
+        module!("stdout"),
+        module!("exit"),
+        module!("exit-with-code"),
+        module!("log-context"),
+        module!("unknown-import"),
+        module!("wrong-version"),
+        module!("wrong-shape"),
+        module!("newer-patch"),
+        module!("resource-signature"),
+    ]
+});
 
 /// A fixture's component bytes, built on the first call for that name.
 ///

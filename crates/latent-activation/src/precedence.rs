@@ -1,0 +1,143 @@
+//! What wins when several things ended an activation: one table, [`EndCause`], and one function, [`conclude`].
+//!
+//! The facts are gathered once, at the hand-over of the result; what is learnt later, except a failed disposition,
+//! changes nothing (`activation-containment.md`, "Race and error precedence").
+
+use latent_core::{ActivationOutcome, CellId, ErrorDetail, ExecutionOutcome, PlatformError, PlatformErrorCode};
+
+use crate::outcome::from_execution;
+
+/// What can end an activation, strongest first: the order of the variants is the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EndCause {
+    /// The cell could be neither released nor quarantined as it should: nobody knows who owns it.
+    DispositionFailed,
+    /// An explicit cancel was accepted, or an execution stopped on one.
+    Cancelled,
+    /// The effective deadline had passed.
+    DeadlineExceeded,
+    /// The transport went away.
+    TransportStopped,
+    /// Memory was denied.
+    MemoryExhausted,
+    /// Fuel ran out.
+    FuelExhausted,
+    /// The guest trapped.
+    GuestTrapped,
+    /// Whatever else the execution came to: a return, another limit, a generic failure.
+    Otherwise,
+}
+
+impl EndCause {
+    /// Every cause, strongest first.
+    pub const TABLE: [Self; 8] = [
+        Self::DispositionFailed,
+        Self::Cancelled,
+        Self::DeadlineExceeded,
+        Self::TransportStopped,
+        Self::MemoryExhausted,
+        Self::FuelExhausted,
+        Self::GuestTrapped,
+        Self::Otherwise,
+    ];
+
+    /// Where an execution's own outcome stands in the table.
+    #[must_use]
+    pub fn of(execution: &ExecutionOutcome) -> Self {
+        use ExecutionOutcome as E;
+        match execution {
+            E::Cancelled => Self::Cancelled,
+            E::DeadlineExceeded => Self::DeadlineExceeded,
+            E::TransportStopped => Self::TransportStopped,
+            E::MemoryExhausted => Self::MemoryExhausted,
+            E::FuelExhausted => Self::FuelExhausted,
+            E::Trapped { .. } => Self::GuestTrapped,
+            E::Failed(error) if error.code() == PlatformErrorCode::Cancelled => Self::Cancelled,
+            E::Failed(error) if error.code() == PlatformErrorCode::DeadlineExceeded => Self::DeadlineExceeded,
+            E::Returned(_) | E::DeclaredError(_) | E::LimitExceeded { .. } | E::Failed(_) => Self::Otherwise,
+        }
+    }
+}
+
+/// A cell whose end could not be recorded. The lease is gone; its pool takes the cell out of reuse.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DispositionFailure {
+    /// The release was refused.
+    Release {
+        /// Which cell.
+        cell: CellId,
+        /// What the pool said.
+        cause: PlatformError,
+    },
+    /// The quarantine was refused.
+    Quarantine {
+        /// Which cell.
+        cell: CellId,
+        /// What the pool said.
+        cause: PlatformError,
+    },
+}
+
+impl DispositionFailure {
+    /// What the caller is told: `internal`, with the pool's code and first detail kind, but none of its prose.
+    fn error(&self) -> PlatformError {
+        let (kind, message, cell, cause) = match self {
+            Self::Release { cell, cause } => {
+                ("cell-disposition.release-failed", "the activation's cell could not be released", cell, cause)
+            }
+            Self::Quarantine { cell, cause } => {
+                ("cell-disposition.quarantine-failed", "the activation's cell could not be quarantined", cell, cause)
+            }
+        };
+        let mut detail = ErrorDetail::new(kind).with("cell", cell.bounded()).with("cause_code", cause.code());
+        if let Some(first) = cause.details().first() {
+            detail = detail.with("cause_kind", first.kind());
+        }
+        PlatformError::new(PlatformErrorCode::Internal, message).with_detail(detail)
+    }
+}
+
+/// Everything known about the end of one activation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Evidence {
+    /// The cell's disposition failed.
+    pub disposition_failure: Option<DispositionFailure>,
+    /// A cancel had been accepted when the result was handed over.
+    pub cancel_accepted: bool,
+    /// The effective deadline had passed when the result was handed over.
+    pub deadline_elapsed: bool,
+    /// What the execution, or whatever took its place, came to.
+    pub execution: ExecutionOutcome,
+}
+
+impl Evidence {
+    /// The strongest cause there is evidence for.
+    #[must_use]
+    pub fn cause(&self) -> EndCause {
+        let mut cause = EndCause::of(&self.execution);
+        if self.deadline_elapsed {
+            cause = cause.min(EndCause::DeadlineExceeded);
+        }
+        if self.cancel_accepted {
+            cause = cause.min(EndCause::Cancelled);
+        }
+        if self.disposition_failure.is_some() {
+            cause = cause.min(EndCause::DispositionFailed);
+        }
+        cause
+    }
+}
+
+/// The one outcome that the evidence amounts to.
+#[must_use]
+pub fn conclude(evidence: Evidence) -> ActivationOutcome {
+    match (evidence.cause(), evidence.disposition_failure) {
+        (EndCause::DispositionFailed, Some(failure)) => ActivationOutcome::failed(failure.error()),
+        (EndCause::Cancelled, _) => ActivationOutcome::failed(PlatformError::cancelled()),
+        (EndCause::DeadlineExceeded, _) => ActivationOutcome::failed(PlatformError::deadline_exceeded()),
+        _ => from_execution(evidence.execution),
+    }
+}
+
+#[cfg(test)]
+mod tests;

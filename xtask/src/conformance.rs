@@ -54,6 +54,14 @@ pub fn run(repository: &Repository) -> Result<String, Vec<String>> {
     if findings.is_empty() { Ok(summary(&rows)) } else { Err(findings) }
 }
 
+/// Every name that a row of kind `test` may use, one a line.
+#[expect(clippy::unnecessary_wraps, reason = "the same shape as a check")]
+pub fn list(repository: &Repository) -> Result<String, Vec<String>> {
+    let mut tests = all_tests(repository);
+    tests.sort();
+    Ok(tests.join("\n"))
+}
+
 /// Reads a table row whose first cell looks like a row id; other lines are prose.
 fn parse(line: &str) -> Option<Result<Row<'_>, String>> {
     let cells: Vec<&str> = line.strip_prefix('|')?.trim_end().strip_suffix('|')?.split('|').map(str::trim).collect();

@@ -11,6 +11,7 @@ mod repository;
 mod sources;
 mod tidy;
 
+use std::io::Write as _;
 use std::process::{Command, ExitCode};
 
 use repository::Repository;
@@ -19,7 +20,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   tidy               layout, dependency arrows, fences, error pages, links, decision records
-  conformance        every row of docs/conformance.md has a test, a gate or a reason
+  conformance        every row of docs/conformance.md has a test, a gate or a reason; --list prints all tests
   endurance [ARGS]   runs `endurance` of latent-bench, e.g. `cargo xtask endurance --calls 100000`
   bench [ARGS]       runs the activation bench of latent-bench";
 
@@ -31,7 +32,8 @@ fn main() -> ExitCode {
     let outcome = match (command.as_str(), rest) {
         ("tidy", []) => check(tidy::run),
         ("conformance", []) => check(conformance::run),
-        ("tidy" | "conformance", _) => return usage(&format!("`{command}` takes no arguments")),
+        ("conformance", [option]) if option == "--list" => check(conformance::list),
+        ("tidy" | "conformance", _) => return usage(&format!("`{command}` does not take `{}`", rest.join(" "))),
         ("endurance", _) => cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "endurance"], rest),
         ("bench", _) => cargo(&["bench", "--locked", "-p", "latent-bench", "--bench", "activation"], rest),
         _ => return usage(&format!("`{command}` is not a command")),
@@ -49,18 +51,13 @@ fn usage(wrong: &str) -> ExitCode {
 
 /// Loads the repository, prints what the check found, and fails when it found anything.
 fn check(run: fn(&Repository) -> Result<String, Vec<String>>) -> Result<ExitCode, String> {
-    match run(&Repository::load()?) {
-        Ok(summary) => {
-            println!("{summary}");
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(findings) => {
-            for finding in &findings {
-                println!("{finding}");
-            }
-            Err(format!("{} findings", findings.len()))
-        }
-    }
+    let (text, failure) = match run(&Repository::load()?) {
+        Ok(summary) => (summary, None),
+        Err(findings) => (findings.join("\n"), Some(format!("{} findings", findings.len()))),
+    };
+    // A reader that closes the pipe early has seen what it wanted.
+    let _closed = writeln!(std::io::stdout(), "{text}");
+    failure.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
 /// Runs cargo with `args -- rest` and passes its exit code on.

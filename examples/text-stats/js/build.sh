@@ -4,7 +4,7 @@
 # Takes jco from node_modules, else from the PATH, else through npx in the version that package.json names.
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: $0 OUT.wasm" >&2; exit 2; }
-out=$(realpath -m -- "$1")
+case $1 in /*) out=$1 ;; *) out=$PWD/$1 ;; esac
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 
 if ! command -v node >/dev/null; then

@@ -3,7 +3,7 @@
 #   build.sh OUT.wasm
 set -euo pipefail
 [ $# -eq 1 ] || { echo "usage: $0 OUT.wasm" >&2; exit 2; }
-out=$(realpath -m -- "$1")
+case $1 in /*) out=$1 ;; *) out=$PWD/$1 ;; esac
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 
 target=wasm32-wasip2

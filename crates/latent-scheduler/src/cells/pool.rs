@@ -122,11 +122,6 @@ impl FixedCellPool {
         self.shared.announce(aftermath);
         Ok(())
     }
-
-    #[cfg(test)]
-    pub(super) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
-    }
 }
 
 impl CellPool for FixedCellPool {

@@ -3,7 +3,9 @@
 //! Invariant: nobody waits while a cell is idle; a tenant's activation id is in at most one place, a waiter or a
 //! cell; what a decision takes out of the pool (`W`, the means to wake somebody) it hands to the caller.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use latent_core::{ActivationId, CellClass, NodeId, TenantId};
@@ -12,7 +14,7 @@ use super::lease::CellLeaseIdentity;
 use super::port::{CellPoolSnapshot, CellRequest};
 use super::quarantine::QuarantineReason;
 use super::refusal::{AcquireRefusal, ReturnRefusal};
-use super::slots::{LeaseKey, Sequence, SlotTable, TokensExhausted};
+use super::slots::{LeaseKey, LeaseRecord, Sequence, SlotTable, TokensExhausted};
 
 pub(super) use decision::{Admission, Aftermath, Progress, WhenBusy};
 
@@ -75,14 +77,14 @@ impl<W> PoolCore<W> {
             return Admission::Refused(AcquireRefusal::Expired);
         }
         let key = (request.tenant.clone(), request.activation_id.clone());
-        if self.live.contains_key(&key) {
+        let Entry::Vacant(place) = self.live.entry(key) else {
             return Admission::Refused(AcquireRefusal::Duplicate(request.activation_id));
-        }
+        };
         match self.slots.take_idle() {
             Err(TokensExhausted) => Admission::Refused(AcquireRefusal::SequenceExhausted),
             Ok(Some(next)) => {
                 let slot = self.slots.lease(&next, request, None);
-                self.live.insert(key, Holder::Cell(slot));
+                place.insert(Holder::Cell(slot));
                 Admission::Granted(self.slots.accept(slot).expect("the slot was leased the line before"))
             }
             Ok(None) if self.slots.all_quarantined() => {
@@ -91,7 +93,10 @@ impl<W> PoolCore<W> {
             Ok(None) if self.slots.tokens_exhausted() => Admission::Refused(AcquireRefusal::SequenceExhausted),
             Ok(None) => match busy {
                 WhenBusy::Return => Admission::Busy,
-                WhenBusy::Queue => self.enqueue(key, request),
+                WhenBusy::Queue => {
+                    let key = place.into_key();
+                    self.enqueue(key, request)
+                }
             },
         }
     }
@@ -152,7 +157,7 @@ impl<W> PoolCore<W> {
     pub(super) fn release(
         &mut self,
         key: &LeaseKey,
-        presented: &CellLeaseIdentity,
+        presented: &Arc<CellLeaseIdentity>,
     ) -> Result<Aftermath<W>, ReturnRefusal> {
         let slot = self.slots.find(key, Some(presented))?;
         Ok(self.reuse(slot))
@@ -162,7 +167,7 @@ impl<W> PoolCore<W> {
     pub(super) fn quarantine(
         &mut self,
         key: &LeaseKey,
-        presented: &CellLeaseIdentity,
+        presented: &Arc<CellLeaseIdentity>,
         reason: QuarantineReason,
     ) -> Result<Aftermath<W>, ReturnRefusal> {
         let slot = self.slots.find(key, Some(presented))?;
@@ -221,17 +226,22 @@ impl<W> PoolCore<W> {
     }
 
     fn reuse(&mut self, slot: usize) -> Aftermath<W> {
-        if let Some(record) = self.slots.put_back(slot) {
-            self.live.remove(&(record.identity.tenant, record.identity.activation_id));
-        }
+        let ended = self.slots.put_back(slot);
+        self.forget(ended.as_ref());
         self.hand_over()
     }
 
     fn retire(&mut self, slot: usize, reason: QuarantineReason) -> Aftermath<W> {
-        if let Some(record) = self.slots.quarantine(slot, reason) {
-            self.live.remove(&(record.identity.tenant, record.identity.activation_id));
-        }
+        let ended = self.slots.quarantine(slot, reason);
+        self.forget(ended.as_ref());
         self.hand_over()
+    }
+
+    /// Frees the id of a lease that has ended.
+    fn forget(&mut self, ended: Option<&LeaseRecord>) {
+        if let Some(LeaseRecord { identity, .. }) = ended {
+            self.live.remove(&(identity.tenant.clone(), identity.activation_id.clone()));
+        }
     }
 
     /// Promises idle cells to those who wait longest, and fails everybody when no cell will ever come.

@@ -48,12 +48,13 @@ pub struct CellLeaseIdentity {
 ///
 /// ```compile_fail,E0451
 /// fn forge(identity: latent_scheduler::CellLeaseIdentity) -> latent_scheduler::CellLease {
-///     latent_scheduler::CellLease { identity, issuer: None }
+///     latent_scheduler::CellLease { identity: std::sync::Arc::new(identity), issuer: None }
 /// }
 /// ```
 #[must_use = "a dropped lease takes its cell out of reuse; release or quarantine it"]
 pub struct CellLease {
-    identity: CellLeaseIdentity,
+    // Shared with the issuer's own record, so that comparing an honest lease compares one pointer.
+    identity: Arc<CellLeaseIdentity>,
     issuer: Option<Issuer>,
 }
 
@@ -75,11 +76,11 @@ impl Issuer {
 impl CellLease {
     /// Mints an armed lease. The issuer keeps a clone of `lifecycle`, to disarm the lease when it comes back.
     pub fn new(identity: CellLeaseIdentity, lifecycle: Arc<dyn CellLeaseLifecycle>) -> Self {
-        Self { identity, issuer: Some(Issuer::External(lifecycle)) }
+        Self { identity: Arc::new(identity), issuer: Some(Issuer::External(lifecycle)) }
     }
 
     /// Mints an armed lease of the fixed pool.
-    pub(super) fn fixed(identity: CellLeaseIdentity, lease: FixedLease) -> Self {
+    pub(super) fn fixed(identity: Arc<CellLeaseIdentity>, lease: FixedLease) -> Self {
         Self { identity, issuer: Some(Issuer::Fixed(lease)) }
     }
 
@@ -172,10 +173,15 @@ impl CellLease {
         self.identity.expires_at
     }
 
+    /// The same, as the fixed pool recorded it.
+    pub(super) fn shared_identity(&self) -> &Arc<CellLeaseIdentity> {
+        &self.identity
+    }
+
     /// Lets a test alter what the lease claims.
     #[cfg(test)]
     pub(super) fn identity_mut(&mut self) -> &mut CellLeaseIdentity {
-        &mut self.identity
+        Arc::make_mut(&mut self.identity)
     }
 
     /// Makes the second lease that must not exist, for tests of what happens to it.

@@ -32,7 +32,7 @@ pub struct FixedCellPoolConfig {
     pub node: NodeId,
     /// The class of every cell.
     pub class: CellClass,
-    /// How many cells: 1 to [`POOL_CAPACITY_MAX`], about 300 bytes each.
+    /// How many cells: 1 to [`POOL_CAPACITY_MAX`], about 200 bytes each.
     pub capacity: usize,
     /// How many acquisitions may wait, about 400 bytes each while they do. With 0 none waits.
     pub queue_capacity: usize,
@@ -130,7 +130,7 @@ impl CellPool for FixedCellPool {
     }
 
     fn release(&self, lease: CellLease) -> BoxFuture<'_, Result<(), PlatformError>> {
-        Box::pin(async move { self.end(lease, |core, key, lease| core.release(key, lease.identity())) })
+        Box::pin(async move { self.end(lease, |core, key, lease| core.release(key, lease.shared_identity())) })
     }
 
     fn capacity(&self, class: CellClass) -> usize {
@@ -158,7 +158,7 @@ impl CellPool for FixedCellPool {
     fn quarantine<'a>(&'a self, lease: CellLease, reason: &'a str) -> BoxFuture<'a, Result<(), PlatformError>> {
         Box::pin(async move {
             let reason = QuarantineReason::requested(reason).ok_or_else(refusal::invalid_quarantine_reason)?;
-            self.end(lease, |core, key, lease| core.quarantine(key, lease.identity(), reason))
+            self.end(lease, |core, key, lease| core.quarantine(key, lease.shared_identity(), reason))
         })
     }
 

@@ -4,6 +4,7 @@
 //! numbers and generations never repeat, and a cell that would need one that does not exist is quarantined.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use latent_core::{CellClass, CellId, NodeId, TenantId};
 
@@ -12,7 +13,7 @@ use super::port::CellRequest;
 use super::quarantine::{QuarantineReason, QuarantinedCell};
 use super::refusal::ReturnRefusal;
 
-/// The most cells one pool may have. Each costs about 300 bytes, idle or not.
+/// The most cells one pool may have. Each costs about 200 bytes, busy or not.
 pub const POOL_CAPACITY_MAX: usize = 65_536;
 
 /// Numbers that never repeat: after the last one there is none.
@@ -47,7 +48,7 @@ pub(super) struct LeaseKey {
 /// A lease as the pool hands it out.
 #[derive(Debug)]
 pub(super) struct Grant {
-    pub(super) identity: CellLeaseIdentity,
+    pub(super) identity: Arc<CellLeaseIdentity>,
     pub(super) key: LeaseKey,
 }
 
@@ -70,7 +71,7 @@ enum SlotState {
 #[derive(Debug)]
 pub(super) struct LeaseRecord {
     token: u64,
-    pub(super) identity: CellLeaseIdentity,
+    pub(super) identity: Arc<CellLeaseIdentity>,
     /// The waiter that has been promised the cell and has not picked it up.
     pub(super) promised_to: Option<u64>,
 }
@@ -157,7 +158,7 @@ impl SlotTable {
     pub(super) fn lease(&mut self, next: &NextLease, request: CellRequest, promised_to: Option<u64>) -> usize {
         let slot = &mut self.slots[next.slot];
         slot.generation = next.generation;
-        let identity = CellLeaseIdentity {
+        let identity = Arc::new(CellLeaseIdentity {
             activation_id: request.activation_id,
             tenant: request.tenant,
             cell: slot.cell.clone(),
@@ -166,7 +167,7 @@ impl SlotTable {
             generation: next.generation,
             budget: request.budget,
             expires_at: request.expires_at,
-        };
+        });
         slot.state = SlotState::Leased(LeaseRecord { token: next.token, identity, promised_to });
         next.slot
     }
@@ -183,13 +184,17 @@ impl SlotTable {
     pub(super) fn accept(&mut self, slot: usize) -> Option<Grant> {
         let SlotState::Leased(record) = &mut self.slots.get_mut(slot)?.state else { return None };
         record.promised_to = None;
-        let identity = record.identity.clone();
+        let identity = Arc::clone(&record.identity);
         let (token, generation, tenant) = (record.token, identity.generation, identity.tenant.clone());
         Some(Grant { identity, key: LeaseKey { slot, token, generation, tenant } })
     }
 
     /// Finds the live lease that `key` names. With `presented`, that must also be what was recorded.
-    pub(super) fn find(&self, key: &LeaseKey, presented: Option<&CellLeaseIdentity>) -> Result<usize, ReturnRefusal> {
+    pub(super) fn find(
+        &self,
+        key: &LeaseKey,
+        presented: Option<&Arc<CellLeaseIdentity>>,
+    ) -> Result<usize, ReturnRefusal> {
         let record = self.record(key.slot).filter(|record| record.token == key.token);
         let record = record.ok_or(ReturnRefusal::DoubleRelease)?;
         let recorded = &record.identity;

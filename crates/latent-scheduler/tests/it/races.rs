@@ -171,7 +171,9 @@ fn racing_acquisitions_at_the_limit_get_exactly_what_is_left() {
         let held: Vec<_> = (0..7).map(|held| now(full.acquire(request(&format!("held-{held}")))).unwrap()).collect();
         assert_eq!(rush(&full), [1, 0, 63]);
         assert_counts(&full, [1, 0, 7, 0]);
-        held.into_iter().for_each(|lease| lease.return_unaccepted());
+        for lease in held {
+            lease.return_unaccepted();
+        }
 
         let queueing = pool(8, 5);
         assert_eq!(rush(&queueing), [8, 5, 51]);

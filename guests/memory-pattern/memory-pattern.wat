@@ -29,7 +29,7 @@
     (local.get $found))
 
   ;; Looks at all of memory, in strides of 64 bytes so that 64 MiB stay within ordinary fuel.
-  (func (export "fixture:memory-pattern/pattern@0.1.0#scan") (param $bytes i32) (result i64)
+  (func $scan (export "fixture:memory-pattern/pattern@0.1.0#scan") (param $bytes i32) (result i64)
     (local $at i32) (local $end i32) (local $found i64)
     (call $hold (local.get $bytes))
     (local.set $end (i32.shl (memory.size) (i32.const 16)))
@@ -46,4 +46,10 @@
         (then (local.set $found (i64.add (local.get $found) (call $count (local.get $at))))))
       (local.set $at (i32.add (local.get $at) (i32.const 64)))
       (br_if $again (i32.lt_u (local.get $at) (local.get $end))))
-    (local.get $found)))
+    (local.get $found))
+
+  ;; Finds its own pattern, so that a scan that finds nothing means something.
+  (func (export "fixture:memory-pattern/pattern@0.1.0#fill-and-scan") (param $bytes i32) (result i64)
+    (call $hold (local.get $bytes))
+    (memory.fill (i32.const 0) (i32.const 0xa5) (local.get $bytes))
+    (call $scan (local.get $bytes))))

@@ -41,3 +41,29 @@ pub fn componentize(wit: &str, world: &str, wat: &str) -> Result<Vec<u8>, String
 pub(crate) fn assemble(component: &str) -> Result<Vec<u8>, String> {
     wat::parse_str(component).map_err(|error| format!("the component text does not parse: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::componentize;
+
+    const WIT: &str = "package test:pkg@0.1.0; interface run { run: func() -> u32; } world fixture { export run; }";
+    const WAT: &str = r#"(module (func (export "test:pkg/run@0.1.0#run") (result i32) (i32.const 7)))"#;
+
+    #[test]
+    fn a_module_that_implements_its_world_becomes_a_component() {
+        let bytes = componentize(WIT, "fixture", WAT).expect("the module implements the world");
+        assert!(wasmparser::Parser::is_component(&bytes));
+    }
+
+    #[test]
+    fn the_part_that_is_wrong_is_named() {
+        let missing = componentize(WIT, "fixture", "(module)").expect_err("the export is missing");
+        assert!(missing.starts_with("the module does not implement the world"), "{missing}");
+        let world = componentize(WIT, "other", WAT).expect_err("there is no such world");
+        assert!(world.starts_with("the WIT's main package has no world `other`"), "{world}");
+        let wat = componentize(WIT, "fixture", "(module").expect_err("the text is cut");
+        assert!(wat.starts_with("the WAT does not parse"), "{wat}");
+        let wit = componentize("package", "fixture", WAT).expect_err("the contract is cut");
+        assert!(wit.starts_with("the WIT does not parse"), "{wit}");
+    }
+}

@@ -6,7 +6,12 @@
     (func $flush (param i32 i32 i32 i32)))
   (memory $memory (export "memory") 2)
   (data (i32.const 64) "sixty-four bytes of output, of which the last one ends the line\0a")
-  (data (i32.const 128) "nul \00 inside\0a\1b[31mred\1b[0m\1b]0;title\07\0acut \ff\fe\c3\0areturn\0dover\0atail without end")
+  (data (i32.const 128)
+    "nul \00 inside\0a"
+    "\1b[31mred\1b[0m\1b]0;title\07\0a"
+    "cut \ff\fe\c3\0a"
+    "return\0dover\0a"
+    "tail without end")
   ;; include bump-allocator
 
   ;; Writes in pieces that one flush accepts; 1 when the stream refused one.

@@ -1,0 +1,94 @@
+//! The second state: a cell is leased and nothing has run in it yet. It ends with a result handed over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use latent_core::error::VALUE_BYTES_MAX;
+use latent_core::{BudgetConsumption, BudgetLedger, CellId, ExecutionOutcome, FunctionTarget, Payload, PlatformError};
+use latent_executor::{
+    ActivationContext, ComponentArtifact, ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport,
+    ExecutionRequest,
+};
+use latent_scheduler::CellLease;
+use tokio::time::Instant;
+
+use super::activation::Activation;
+use super::contain::{backend_panicked, contain};
+use super::handed::Handed;
+
+/// What is to be run, waiting for the cell and budget that complete it.
+pub(super) struct Call {
+    pub(super) context: Arc<ActivationContext>,
+    pub(super) artifact: ComponentArtifact,
+    pub(super) target: FunctionTarget,
+    pub(super) payload: Payload,
+}
+
+/// An activation that holds a lease. Dropping it drops the lease, and the pool quarantines the cell.
+pub(super) struct Granted<'r> {
+    pub(super) lease: CellLease,
+    pub(super) call: Call,
+    pub(super) received_at: Instant,
+    pub(super) queue_wait: Duration,
+    pub(super) activation: Activation<'r>,
+}
+
+impl<'r> Granted<'r> {
+    /// Looks at cancel and deadline once more, now that there is a cell.
+    pub(super) fn stopped(&self) -> Option<ExecutionOutcome> {
+        self.activation.stopped(self.received_at)
+    }
+
+    /// Hands the lease over without running the guest, so that the cell is as clean as it was.
+    pub(super) fn decline(self, execution: ExecutionOutcome) -> Handed<'r> {
+        let Self { activation, queue_wait, lease, .. } = self;
+        let evidence = activation.hand_over(execution);
+        let consumption = BudgetConsumption::default();
+        let cell = bounded(lease.cell());
+        Handed { lease, cell, cleanup: ExecutionCleanup::Reusable, evidence, consumption, queue_wait, activation }
+    }
+
+    /// Builds the request from the lease, runs it, and takes the result over.
+    pub(super) async fn invoke(self) -> Handed<'r> {
+        let Self { activation, queue_wait, call, lease, .. } = self;
+        let cell = bounded(lease.cell());
+        let ledger = Arc::new(BudgetLedger::new(*lease.budget()));
+        let deadline = activation.deadline.map(Instant::into_std);
+        let cancellation = ExecutionCancellation::new(Arc::clone(&activation.latch), deadline, Arc::clone(&ledger));
+        let Call { context, artifact, target, payload } = call;
+        let request =
+            ExecutionRequest { context, cell: cell.clone(), artifact, target, payload, budget: *lease.budget() };
+
+        let running = activation.runner.counters.running();
+        let backend = &activation.runner.backend;
+        let contained =
+            contain(async { backend.invoke_contained(request, cancellation).await }, backend_panicked).await;
+        drop(running);
+
+        let ContainedExecution { report, cleanup } = contained.unwrap_or_else(after_panic);
+        let evidence = activation.hand_over(report.outcome);
+        let consumption = at_least(report.consumption, &ledger.consumption());
+        Handed { lease, cell, cleanup, evidence, consumption, queue_wait, activation }
+    }
+}
+
+/// A backend that panicked proves nothing, and what it used is in the ledger.
+fn after_panic(panicked: PlatformError) -> ContainedExecution {
+    let report = ExecutionReport::failed(panicked);
+    ContainedExecution { report, cleanup: ExecutionCleanup::Unproven { reason: "the backend panicked" } }
+}
+
+/// The reported consumption, raised to what the ledger was charged: neither account forgets what the other knows.
+fn at_least(reported: BudgetConsumption, charged: &BudgetConsumption) -> BudgetConsumption {
+    BudgetConsumption {
+        fuel: reported.fuel.max(charged.fuel),
+        peak_memory_bytes: reported.peak_memory_bytes.max(charged.peak_memory_bytes),
+        wall_time: reported.wall_time.max(charged.wall_time),
+        log_bytes: reported.log_bytes.max(charged.log_bytes),
+    }
+}
+
+/// The cell's name within its bound; the usual short one is shared, not copied.
+fn bounded(cell: &CellId) -> CellId {
+    if cell.as_str().len() <= VALUE_BYTES_MAX { cell.clone() } else { CellId::new(cell.bounded()) }
+}

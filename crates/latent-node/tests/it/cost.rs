@@ -58,7 +58,7 @@ impl ExecutionBackend for Echo {
 }
 
 #[test]
-fn with_a_free_cell_a_run_makes_five_allocations_of_its_own_and_no_timer() {
+fn with_a_free_cell_a_run_makes_few_allocations_and_no_timer() {
     let clock = Arc::new(SystemWallClock);
     let config = FixedCellPoolConfig {
         node: NodeId::new("node").unwrap(),
@@ -77,7 +77,8 @@ fn with_a_free_cell_a_run_makes_five_allocations_of_its_own_and_no_timer() {
         let report = runner.run(asked, artifact).now_or_never().expect("a run with a free cell never waits");
         let allocations = ALLOCATIONS.get() - before;
         assert_eq!(report.outcome.terminal_state(), TerminalState::Completed);
-        // Latch, context and ledger; the pool's acquisition and release; the backend's future.
-        assert!(round < 2 || allocations <= 3 + 2 + 1, "{allocations} allocations in round {round}");
+        // Latch, context and ledger; the pool's acquisition, lease and release; the backend's future. The first rounds
+        // also size the tables.
+        assert!(round < 2 || allocations <= 3 + 3 + 1, "{allocations} allocations in round {round}");
     }
 }

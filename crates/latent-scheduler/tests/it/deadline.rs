@@ -107,6 +107,28 @@ async fn the_wall_clock_decides_and_the_timer_only_reminds() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_alarm_that_came_early_is_set_anew() {
+    let (pool, clock) = pool_with_clock(1, 1);
+    let pool = Arc::new(pool);
+    let lease = pool.acquire(request("a")).await.unwrap();
+    let task = tokio::spawn({
+        let pool = pool.clone();
+        async move { pool.acquire(request_until("b", 100)).await }
+    });
+    while pool.observations(CLASS).queue_depth == 0 {
+        tokio::task::yield_now().await;
+    }
+    // The timer fires while the wall clock stands still, and the task looks and waits on.
+    tokio::time::advance(Duration::from_millis(100)).await;
+    tokio::task::yield_now().await;
+    assert_counts(&pool, [0, 1, 1, 0]);
+    clock.advance(Duration::from_millis(100));
+    let answer = tokio::time::timeout(Duration::from_secs(1), task).await.expect("the second alarm wakes the task");
+    assert_kind(&answer.unwrap().unwrap_err(), "deadline-exceeded", "deadline-exceeded");
+    pool.release(lease).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_cell_promised_to_an_expired_waiter_goes_to_the_next() {
     let (pool, clock) = pool_with_clock(1, 2);
     let lease = pool.acquire(request("a")).await.unwrap();

@@ -56,7 +56,7 @@ fn release_against_cancel() {
             move || now(pool.release(lease)).unwrap()
         });
         let first = poll(&mut waiter);
-        let canceller = thread::spawn({
+        let cancel = thread::spawn({
             let pool = pool.clone();
             move || {
                 let request = request("b");
@@ -65,7 +65,7 @@ fn release_against_cancel() {
         });
         let second = if first.is_pending() { poll(&mut waiter) } else { first };
         releaser.join().unwrap();
-        let cancelled = canceller.join().unwrap();
+        let cancelled = cancel.join().unwrap();
         let answer = match second {
             Poll::Ready(answer) => answer,
             Poll::Pending => now(waiter),

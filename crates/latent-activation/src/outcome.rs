@@ -39,6 +39,11 @@ pub fn from_execution(execution: ExecutionOutcome) -> ActivationOutcome {
         }
         E::Trapped { category } => PlatformError::new(Code::GuestTrap, format_args!("the guest trapped: {category}"))
             .with_detail(ErrorDetail::new("activation.guest-trap").with("category", category)),
+        E::Exited { status } => {
+            let message = format_args!("the guest exited with status {status} instead of returning a result");
+            let detail = ErrorDetail::new("activation.guest-trap").with("category", "exit").with("status", status);
+            PlatformError::new(Code::GuestTrap, message).with_detail(detail)
+        }
         E::Failed(error) => match error.code() {
             Code::Cancelled => PlatformError::cancelled(),
             Code::DeadlineExceeded => PlatformError::deadline_exceeded(),
@@ -67,6 +72,7 @@ mod tests {
         use TerminalState as State;
         let table = [
             (E::Trapped { category: "unreachable" }, State::GuestTrap, Code::GuestTrap, "activation.guest-trap"),
+            (E::Exited { status: 255 }, State::GuestTrap, Code::GuestTrap, "activation.guest-trap"),
             (E::Cancelled, State::Cancelled, Code::Cancelled, "activation.cancelled"),
             (E::TransportStopped, State::Cancelled, Code::Cancelled, "activation.transport-stopped"),
             (E::DeadlineExceeded, State::DeadlineExceeded, Code::DeadlineExceeded, "activation.deadline-exceeded"),

@@ -51,7 +51,7 @@ impl EndCause {
             E::TransportStopped => Self::TransportStopped,
             E::MemoryExhausted => Self::MemoryExhausted,
             E::FuelExhausted => Self::FuelExhausted,
-            E::Trapped { .. } => Self::GuestTrapped,
+            E::Trapped { .. } | E::Exited { .. } => Self::GuestTrapped,
             E::Failed(error) if error.code() == PlatformErrorCode::Cancelled => Self::Cancelled,
             E::Failed(error) if error.code() == PlatformErrorCode::DeadlineExceeded => Self::DeadlineExceeded,
             E::Returned(_) | E::DeclaredError(_) | E::LimitExceeded { .. } | E::Failed(_) => Self::Otherwise,

@@ -151,6 +151,11 @@ pub enum ExecutionOutcome {
         /// A stable category in kebab case, such as `unreachable`.
         category: &'static str,
     },
+    /// The guest ended its own run through `wasi:cli/exit` where that is no result of its function.
+    Exited {
+        /// The status it left with; 0 says success, but there is no value to return.
+        status: i32,
+    },
     /// Failed in any other way: refused before it ran, or a fault of the platform.
     Failed(PlatformError),
 }

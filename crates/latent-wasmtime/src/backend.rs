@@ -1,0 +1,269 @@
+//! The backend: one engine and everything that serves it, behind the execution port.
+
+use std::any::Any;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use latent_core::{BudgetLedger, ErrorDetail, PlatformError, PlatformErrorCode, StopLatch, budget::earlier};
+use latent_executor::{
+    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionReport, ExecutionRequest,
+    LogSink, PreparationKey, PreparedActivation, PreparedReadiness, PreparedUse, RuntimeResourceSnapshot,
+};
+use wasmtime::Engine;
+
+use crate::cache::{Lookup, Preparer, compiler_gone};
+use crate::contain::{self, Guards, Pinned};
+use crate::engine::{self, EngineReport};
+use crate::gauges::{Gauges, Held};
+use crate::prepare::PreparedComponent;
+use crate::settings::EngineSettings;
+use crate::ticker::Ticker;
+
+/// Runs components on Wasmtime. Cloning shares the engine; the last clone joins its threads.
+#[derive(Clone)]
+pub struct WasmtimeBackend {
+    shared: Arc<Shared>,
+}
+
+/// What every run of one backend shares.
+pub struct Shared {
+    pub(crate) engine: Engine,
+    pub(crate) settings: EngineSettings,
+    pub(crate) ticker: Ticker,
+    pub(crate) gauges: Gauges,
+    pub(crate) sink: Arc<dyn LogSink>,
+    preparer: Preparer,
+    report: EngineReport,
+    compatibility: u64,
+}
+
+impl WasmtimeBackend {
+    /// Builds the engine and starts its two threads. Accepted logs go to `sink`.
+    ///
+    /// # Errors
+    /// `invalid-argument` for an unusable setting, `internal` when this machine cannot run the engine.
+    pub fn new(settings: EngineSettings, sink: Arc<dyn LogSink>) -> Result<Self, PlatformError> {
+        let (engine, report) = engine::build(&settings)?;
+        let interval = Duration::from_millis(u64::from(settings.epoch_tick_interval_millis.max(1)));
+        let ticker = Ticker::start(&engine, interval).map_err(|error| no_thread(&error))?;
+        let preparer = Preparer::start(&engine, &settings).map_err(|error| no_thread(&error))?;
+        let mut hasher = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        let compatibility = hasher.finish();
+        let gauges = Gauges::default();
+        let shared = Shared { engine, settings, ticker, gauges, sink, preparer, report, compatibility };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// What the engine turned out to be on this machine.
+    #[must_use]
+    pub fn report(&self) -> &EngineReport {
+        &self.shared.report
+    }
+
+    /// The settings in force.
+    #[must_use]
+    pub fn settings(&self) -> &EngineSettings {
+        &self.shared.settings
+    }
+
+    async fn run(&self, request: ExecutionRequest, cancellation: ExecutionCancellation) -> ContainedExecution {
+        let shared = &*self.shared;
+        let _running = shared.gauges.invocations.hold();
+        let code = match shared.look_up(&request.artifact) {
+            Err(error) => return contain::refused(&cancellation, error),
+            Ok(Lookup::Kept(code)) => code,
+            Ok(Lookup::Compiling(answer)) => {
+                let answer = async { answer.await.unwrap_or_else(|_gone| Err(compiler_gone())) };
+                match contain::prepared(shared, &cancellation, answer).await {
+                    Ok(code) => code,
+                    Err(ended) => return ended,
+                }
+            }
+        };
+        match shared.pin(code) {
+            Ok(pinned) => contain::run(shared, pinned, request, cancellation).await,
+            Err(error) => contain::refused(&cancellation, error),
+        }
+    }
+
+    async fn run_prepared(
+        &self,
+        pinned: PreparedUse,
+        request: ExecutionRequest,
+        cancellation: ExecutionCancellation,
+    ) -> ContainedExecution {
+        let shared = &*self.shared;
+        let _running = shared.gauges.invocations.hold();
+        let code: Arc<dyn Any + Send + Sync> = pinned.code().clone();
+        match code.downcast::<PreparedComponent>() {
+            Ok(code) if Engine::same(code.pre.engine(), &shared.engine) => {
+                let pinned = Pinned { code, _guards: Guards::Use { _pinned: pinned } };
+                contain::run(shared, pinned, request, cancellation).await
+            }
+            _ => contain::refused(
+                &cancellation,
+                PlatformError::new(PlatformErrorCode::Internal, "the code was prepared by another backend"),
+            ),
+        }
+    }
+}
+
+impl Shared {
+    fn key(&self, artifact: &ComponentArtifact) -> PreparationKey {
+        PreparationKey::new(artifact.digest(), self.compatibility)
+    }
+
+    fn look_up(&self, artifact: &ComponentArtifact) -> Result<Lookup, PlatformError> {
+        self.preparer.look_up(self.key(artifact), artifact)
+    }
+
+    async fn ready(&self, artifact: ComponentArtifact) -> Result<Arc<PreparedComponent>, PlatformError> {
+        match self.look_up(&artifact)? {
+            Lookup::Kept(code) => Ok(code),
+            Lookup::Compiling(answer) => answer.await.unwrap_or_else(|_gone| Err(compiler_gone())),
+        }
+    }
+
+    fn permit(&self) -> Result<Held, PlatformError> {
+        let max = u64::from(self.settings.instances_max);
+        self.gauges.permits.try_hold(max).ok_or_else(|| no_permit(max))
+    }
+
+    /// Pins `code` and takes the permit of one live instance.
+    fn pin(&self, code: Arc<PreparedComponent>) -> Result<Pinned, PlatformError> {
+        let guards = Guards::Own { _pin: self.gauges.pins.hold(), _permit: self.permit()? };
+        Ok(Pinned { code, _guards: guards })
+    }
+}
+
+fn no_permit(max: u64) -> PlatformError {
+    PlatformError::new(PlatformErrorCode::ResourceExhausted, "every instance permit is taken")
+        .retryable()
+        .with_detail(ErrorDetail::new("activation.instance-permits-exhausted").with("instances_max", max))
+}
+
+fn no_thread(error: &std::io::Error) -> PlatformError {
+    PlatformError::new(PlatformErrorCode::Internal, format_args!("the system gives no thread: {error}"))
+}
+
+impl ExecutionBackend for WasmtimeBackend {
+    /// Derives its deadline from one clock sample, and proves nothing to its caller.
+    fn invoke(&self, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
+        let ledger = Arc::new(BudgetLedger::new(request.budget));
+        let deadline = monotonic_deadline(&request);
+        let cancellation = ExecutionCancellation::new(Arc::new(StopLatch::new()), deadline, ledger);
+        Box::pin(async move { self.run(request, cancellation).await.report })
+    }
+
+    fn invoke_contained(
+        &self,
+        request: ExecutionRequest,
+        cancellation: ExecutionCancellation,
+    ) -> BoxFuture<'_, ContainedExecution> {
+        Box::pin(self.run(request, cancellation))
+    }
+
+    fn preparation_key(&self, artifact: &ComponentArtifact) -> PreparationKey {
+        self.shared.key(artifact)
+    }
+
+    fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {
+        Box::pin(async move {
+            let code = self.shared.ready(artifact).await?;
+            let readiness = PreparedReadiness::new(code, Box::new(self.shared.gauges.pins.hold()));
+            let permit = self.shared.permit()?;
+            Ok(PreparedActivation::new(readiness.into_use(Box::new(permit))))
+        })
+    }
+
+    fn invoke_prepared_contained(
+        &self,
+        prepared: PreparedActivation,
+        request: ExecutionRequest,
+        cancellation: ExecutionCancellation,
+    ) -> BoxFuture<'_, ContainedExecution> {
+        Box::pin(self.run_prepared(prepared.into_use(), request, cancellation))
+    }
+
+    fn resources(&self) -> RuntimeResourceSnapshot {
+        let gauges = &self.shared.gauges;
+        let (prepared_entries, prepared_bytes) = self.shared.preparer.kept();
+        let host_states = gauges.host_states.get();
+        RuntimeResourceSnapshot {
+            running_invocations: gauges.invocations.get(),
+            stores: gauges.stores.get(),
+            host_states,
+            component_instances: gauges.instances.get(),
+            temporary_buffers: gauges.buffers.get(),
+            // A live probe is part of its host state.
+            cancellation_probes: host_states,
+            instance_permits: gauges.permits.get(),
+            prepared_pins: gauges.pins.get(),
+            prepared_entries,
+            prepared_bytes,
+        }
+    }
+}
+
+/// The legacy entry has no admission, so its deadline is turned into a monotonic instant here, from one sample.
+#[expect(clippy::disallowed_methods, reason = "the legacy entry takes its own clock sample")]
+fn monotonic_deadline(request: &ExecutionRequest) -> Option<std::time::Instant> {
+    let now = std::time::Instant::now();
+    let wall = std::time::SystemTime::now();
+    let deadline = earlier(request.context.deadline, request.budget.deadline)?;
+    let left = deadline.duration_since(wall).unwrap_or_default();
+    now.checked_add(left)
+}
+
+/// The cache-disabled backend of the containment document: the same engine and the same containment, with the one
+/// shared uncached-preparation slot instead of a cache.
+#[derive(Clone)]
+pub struct Phase0WasmtimeBackend(WasmtimeBackend);
+
+impl Phase0WasmtimeBackend {
+    /// Builds the backend with its cache disabled.
+    ///
+    /// # Errors
+    /// As [`WasmtimeBackend::new`].
+    pub fn new(settings: EngineSettings, sink: Arc<dyn LogSink>) -> Result<Self, PlatformError> {
+        WasmtimeBackend::new(EngineSettings { prepared_entries_max: 0, ..settings }, sink).map(Self)
+    }
+}
+
+impl ExecutionBackend for Phase0WasmtimeBackend {
+    fn invoke(&self, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
+        self.0.invoke(request)
+    }
+
+    fn invoke_contained(
+        &self,
+        request: ExecutionRequest,
+        cancellation: ExecutionCancellation,
+    ) -> BoxFuture<'_, ContainedExecution> {
+        self.0.invoke_contained(request, cancellation)
+    }
+
+    fn preparation_key(&self, artifact: &ComponentArtifact) -> PreparationKey {
+        self.0.preparation_key(artifact)
+    }
+
+    fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {
+        self.0.prepare_for_use(artifact)
+    }
+
+    fn invoke_prepared_contained(
+        &self,
+        prepared: PreparedActivation,
+        request: ExecutionRequest,
+        cancellation: ExecutionCancellation,
+    ) -> BoxFuture<'_, ContainedExecution> {
+        self.0.invoke_prepared_contained(prepared, request, cancellation)
+    }
+
+    fn resources(&self) -> RuntimeResourceSnapshot {
+        self.0.resources()
+    }
+}

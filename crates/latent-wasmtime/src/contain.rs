@@ -1,0 +1,287 @@
+//! One contained run, from a granted request to an outcome with its cleanup proof.
+//!
+//! The order is that of `activation-containment.md`, "Cleanup ordering", steps 6 to 10: decode before any store
+//! exists, run under the latch and the watchdog, capture and encode, drop store and values, then classify. Whatever
+//! panics is caught here and costs the cell.
+
+use std::future::{Future, poll_fn};
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use futures_util::FutureExt as _;
+use latent_core::{ErrorDetail, ExecutionOutcome, MediaType, PlatformError, PlatformErrorCode, StopCause};
+use latent_executor::{ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest};
+use wasmtime::{Store, UpdateDeadline};
+
+use crate::backend::Shared;
+use crate::call::{Arguments, FunctionPlan, Returned};
+use crate::classify::{Bounds, Facts, classify, stopped};
+use crate::gauges::Held;
+use crate::host::{HostState, LogWriter};
+use crate::limiter::{Limiter, ObjectCounts};
+use crate::prepare::PreparedComponent;
+use crate::store::LiveStore;
+use crate::values::EncodeError;
+
+/// Prepared code as one run holds it: the pin that outlives the cache and the permit of its one instance.
+pub struct Pinned {
+    /// The code.
+    pub code: Arc<PreparedComponent>,
+    /// The backend's own guards, or those that came with a prepared use.
+    pub _guards: Guards,
+}
+
+/// What keeps the code and the permit until it is dropped.
+pub enum Guards {
+    /// The pin and the permit, taken by this backend for this run.
+    Own {
+        /// The pin.
+        _pin: Held,
+        /// The permit.
+        _permit: Held,
+    },
+    /// Came with a prepared use.
+    Use {
+        /// The use.
+        _pinned: latent_executor::PreparedUse,
+    },
+}
+
+/// How the guarded part of a run ended.
+enum Ended<T> {
+    Done(T),
+    Stopped(StopCause),
+    Panicked,
+}
+
+/// Why the epoch callback stopped a guest. The cause itself is in the latch.
+#[derive(Debug)]
+struct Stop;
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("stopped by the node")
+    }
+}
+
+impl std::error::Error for Stop {}
+
+/// Runs `request` on pinned code.
+pub async fn run(
+    shared: &Shared,
+    pinned: Pinned,
+    request: ExecutionRequest,
+    cancellation: ExecutionCancellation,
+) -> ContainedExecution {
+    let media_type = request.payload.media_type;
+    let prepared = pinned
+        .code
+        .plan(&request.target)
+        .and_then(|plan| Ok((plan, plan.decode(&request.payload, &shared.settings.values)?)));
+    let (plan, arguments) = match prepared {
+        Ok(ready) => ready,
+        Err(error) => return refused(&cancellation, error),
+    };
+    let buffers = shared.gauges.buffers.hold();
+    let mut live = match open(shared, &request, &cancellation) {
+        Ok(live) => live,
+        Err(error) => return refused(&cancellation, error),
+    };
+    let watch = shared.ticker.watch(&cancellation);
+    let ended = {
+        let call = invoke(shared, &pinned.code, plan, live.get(), arguments);
+        AssertUnwindSafe(guarded(&cancellation, call)).catch_unwind().await.unwrap_or(Ended::Panicked)
+    };
+    drop(watch);
+    let panicked = matches!(ended, Ended::Panicked);
+    let outcome = settle(shared, plan, &mut live, &cancellation, ended, media_type);
+    let clean = live.close();
+    drop((buffers, pinned));
+    let consumption = cancellation.budget_accounting().consumption();
+    let cleanup = match (panicked, clean) {
+        (false, true) => ExecutionCleanup::Reusable,
+        (true, _) => ExecutionCleanup::Unproven { reason: "the host panicked during the run" },
+        (false, false) => ExecutionCleanup::Unproven { reason: "the host panicked while the store was dropped" },
+    };
+    ContainedExecution { report: ExecutionReport { outcome, consumption }, cleanup }
+}
+
+/// A refusal before anything was created: there is nothing to clean.
+pub fn refused(cancellation: &ExecutionCancellation, error: PlatformError) -> ContainedExecution {
+    ended_early(cancellation, ExecutionOutcome::Failed(error))
+}
+
+/// An end before anything was created.
+fn ended_early(cancellation: &ExecutionCancellation, outcome: ExecutionOutcome) -> ContainedExecution {
+    let consumption = cancellation.budget_accounting().consumption();
+    ContainedExecution { report: ExecutionReport { outcome, consumption }, cleanup: ExecutionCleanup::Reusable }
+}
+
+/// Waits for `preparation` unless the activation is stopped first.
+pub async fn prepared<T>(
+    shared: &Shared,
+    cancellation: &ExecutionCancellation,
+    preparation: impl Future<Output = Result<T, PlatformError>>,
+) -> Result<T, ContainedExecution> {
+    let _watch = shared.ticker.watch(cancellation);
+    match guarded(cancellation, preparation).await {
+        Ended::Done(Ok(code)) => Ok(code),
+        Ended::Done(Err(error)) => Err(refused(cancellation, error)),
+        Ended::Stopped(cause) => Err(ended_early(cancellation, stopped(cause))),
+        Ended::Panicked => Err(ended_early(cancellation, host_panic())),
+    }
+}
+
+fn open(
+    shared: &Shared,
+    request: &ExecutionRequest,
+    cancellation: &ExecutionCancellation,
+) -> Result<LiveStore, PlatformError> {
+    let settings = &shared.settings;
+    let held = shared.gauges.stores.hold();
+    let ledger = cancellation.budget_accounting().clone();
+    let fuel = ledger.granted().fuel;
+    let counts = ObjectCounts {
+        instances: settings.core_instances_max,
+        memories: settings.memories_max,
+        tables: settings.tables_max,
+    };
+    let limiter = Limiter::new(ledger.clone(), settings.memory_bytes_max, settings.table_elements_max, counts);
+    let log = LogWriter::new(request.context.clone(), cancellation.clone(), shared.sink.clone(), settings.logs);
+    let state = HostState::new(
+        settings,
+        request.context.clone(),
+        cancellation.clone(),
+        log,
+        limiter,
+        shared.gauges.host_states.hold(),
+    );
+    let mut store = Store::new(&shared.engine, state);
+    store.limiter(|state| &mut state.limiter);
+    store.set_fuel(fuel).map_err(|error| {
+        PlatformError::new(PlatformErrorCode::Internal, format_args!("the engine does not count fuel: {error}"))
+    })?;
+    store.set_hostcall_fuel(settings.host_call_bytes_max as usize);
+    store.set_max_component_handles(settings.handles_max as usize);
+    let ticks = u64::from(settings.epoch_deadline_ticks);
+    store.set_epoch_deadline(ticks);
+    store.epoch_deadline_callback(move |cx| {
+        #[expect(clippy::disallowed_methods, reason = "each tick compares the deadline with now")]
+        let now = Instant::now();
+        match cx.data().cancellation.checkpoint(now) {
+            Some(_) => Err(wasmtime::Error::from(Stop)),
+            // Yielding at every tick keeps a spinning guest from owning its thread.
+            None => Ok(UpdateDeadline::Yield(ticks)),
+        }
+    });
+    Ok(LiveStore::new(store, ledger, held))
+}
+
+async fn invoke(
+    shared: &Shared,
+    code: &PreparedComponent,
+    plan: &FunctionPlan,
+    store: &mut Store<HostState>,
+    arguments: Arguments,
+) -> wasmtime::Result<Returned> {
+    let instance = code.pre.instantiate_async(&mut *store).await?;
+    let _instance = shared.gauges.instances.hold();
+    plan.call(&instance, store, arguments).await
+}
+
+/// Polls `work` under the latch: it is read before each poll and once more after success, because lifting and
+/// lowering are host code that no epoch interrupts. A stop drops `work` at once.
+async fn guarded<T>(cancellation: &ExecutionCancellation, work: impl Future<Output = T>) -> Ended<T> {
+    let mut work = pin!(work);
+    poll_fn(|cx| {
+        cancellation.probe().register(cx.waker());
+        if let Some(cause) = checkpoint(cancellation) {
+            return Poll::Ready(Ended::Stopped(cause));
+        }
+        match work.as_mut().poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(value) => Poll::Ready(match checkpoint(cancellation) {
+                Some(cause) => Ended::Stopped(cause),
+                None => Ended::Done(value),
+            }),
+        }
+    })
+    .await
+}
+
+fn checkpoint(cancellation: &ExecutionCancellation) -> Option<StopCause> {
+    #[expect(clippy::disallowed_methods, reason = "each checkpoint compares the deadline with now")]
+    let now = Instant::now();
+    cancellation.checkpoint(now)
+}
+
+/// Captures the consumption, encodes a result and decides what the run came to.
+fn settle(
+    shared: &Shared,
+    plan: &FunctionPlan,
+    live: &mut LiveStore,
+    cancellation: &ExecutionCancellation,
+    ended: Ended<wasmtime::Result<Returned>>,
+    media_type: MediaType,
+) -> ExecutionOutcome {
+    live.observe();
+    match ended {
+        Ended::Panicked => host_panic(),
+        Ended::Stopped(cause) => stopped(cause),
+        Ended::Done(Ok(returned)) => encoded(plan, &returned, media_type, shared),
+        Ended::Done(Err(error)) => match failed(shared, live, cancellation, &error) {
+            // The written policy for a guest that leaves by itself: see `docs/values.md`.
+            ExecutionOutcome::Exited { status } => plan.exited(status),
+            failed => failed,
+        },
+    }
+}
+
+fn failed(
+    shared: &Shared,
+    live: &mut LiveStore,
+    cancellation: &ExecutionCancellation,
+    error: &wasmtime::Error,
+) -> ExecutionOutcome {
+    let store = live.get();
+    let fuel_spent = store.get_fuel().is_ok_and(|left| left == 0);
+    let limiter = &store.data().limiter;
+    let facts = Facts {
+        stop: cancellation.probe().cause(),
+        memory_denied: limiter.memory_denied(),
+        table_denied: limiter.table_denied(),
+        fuel_spent,
+    };
+    let bounds = Bounds {
+        table_elements: limiter.table_elements_max(),
+        handles: u64::from(shared.settings.handles_max),
+        host_resources: u64::from(shared.settings.host_resources_max),
+        host_call_bytes: u64::from(shared.settings.host_call_bytes_max),
+        random_bytes: u64::from(shared.settings.random_bytes_max),
+    };
+    classify(facts, bounds, error)
+}
+
+fn encoded(plan: &FunctionPlan, returned: &Returned, media_type: MediaType, shared: &Shared) -> ExecutionOutcome {
+    match plan.encode(returned, media_type, &shared.settings.values) {
+        Ok(outcome) => outcome,
+        Err(EncodeError::TooLarge { limit }) => result_limit(limit as u64),
+        Err(EncodeError::TooManyNodes { limit } | EncodeError::TooDeep { limit }) => result_limit(u64::from(limit)),
+        Err(mismatch @ EncodeError::Mismatch { .. }) => {
+            ExecutionOutcome::Failed(PlatformError::new(PlatformErrorCode::Internal, mismatch))
+        }
+    }
+}
+
+fn result_limit(limit: u64) -> ExecutionOutcome {
+    ExecutionOutcome::LimitExceeded { kind: "activation.result-limit-exceeded", limit }
+}
+
+fn host_panic() -> ExecutionOutcome {
+    let error = PlatformError::new(PlatformErrorCode::Internal, "the host failed while it served the guest")
+        .with_detail(ErrorDetail::new("activation.host-panic"));
+    ExecutionOutcome::Failed(error)
+}

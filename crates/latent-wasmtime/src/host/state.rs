@@ -1,0 +1,92 @@
+//! The state behind one store. Fresh for every activation, dropped with its store, shared with nobody.
+
+use std::sync::Arc;
+
+use latent_executor::{ActivationContext, ExecutionCancellation, LogLevel};
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use crate::gauges::Held;
+use crate::host::lines::{LineBuffer, LineStream};
+use crate::host::log::LogWriter;
+use crate::limiter::Limiter;
+use crate::settings::EngineSettings;
+
+/// What host calls of one activation stand on.
+pub struct HostState {
+    pub(crate) limiter: Limiter,
+    pub(crate) context: Arc<ActivationContext>,
+    pub(crate) cancellation: ExecutionCancellation,
+    pub(crate) log: Arc<LogWriter>,
+    random_bytes_max: u32,
+    resources: ResourceTable,
+    /// Made at the first WASI call: most guests never make one.
+    wasi: Option<Wasi>,
+    /// Counts this state, and with it the live probe it holds.
+    _held: Held,
+}
+
+struct Wasi {
+    ctx: WasiCtx,
+    lines: [LineBuffer; 2],
+}
+
+impl HostState {
+    /// The state of one activation.
+    pub(crate) fn new(
+        settings: &EngineSettings,
+        context: Arc<ActivationContext>,
+        cancellation: ExecutionCancellation,
+        log: LogWriter,
+        limiter: Limiter,
+        held: Held,
+    ) -> Self {
+        let mut resources = ResourceTable::new();
+        resources.set_max_capacity(settings.host_resources_max as usize);
+        Self {
+            limiter,
+            context,
+            cancellation,
+            log: Arc::new(log),
+            random_bytes_max: settings.random_bytes_max,
+            resources,
+            wasi: None,
+            _held: held,
+        }
+    }
+
+    /// The resources that host calls made for the guest.
+    pub(crate) fn resources(&mut self) -> &mut ResourceTable {
+        &mut self.resources
+    }
+
+    /// Writes out what stdout and stderr hold without a line end.
+    pub(crate) fn flush_lines(&self) {
+        for lines in self.wasi.iter().flat_map(|wasi| &wasi.lines) {
+            lines.finish();
+        }
+    }
+}
+
+/// No arguments, no environment, stdin closed, no preopened directories, no network; stdout and stderr are logs.
+fn deny_by_default(log: &Arc<LogWriter>, random_bytes_max: u32) -> Wasi {
+    let stdout = LineBuffer::new(log.clone(), LogLevel::Info, "stdout");
+    let stderr = LineBuffer::new(log.clone(), LogLevel::Warn, "stderr");
+    let mut builder = WasiCtx::builder();
+    builder
+        .stdout(LineStream::new(stdout.clone()))
+        .stderr(LineStream::new(stderr.clone()))
+        .max_random_size(u64::from(random_bytes_max))
+        .allow_blocking_current_thread(false)
+        .allow_ip_name_lookup(false)
+        .allow_tcp(false)
+        .allow_udp(false);
+    Wasi { ctx: builder.build(), lines: [stdout, stderr] }
+}
+
+impl WasiView for HostState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        let wasi = self.wasi.get_or_insert_with(|| deny_by_default(&self.log, self.random_bytes_max));
+        WasiCtxView { ctx: &mut wasi.ctx, table: &mut self.resources }
+    }
+}

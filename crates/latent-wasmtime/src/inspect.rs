@@ -1,0 +1,166 @@
+//! What can be said of component bytes before the engine sees them: what they are, and what memory, tables and
+//! counts their modules declare. Nothing is compiled or allocated in proportion to what the bytes claim.
+
+use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
+use wasmparser::{Encoding, Parser, Payload};
+
+use crate::settings::EngineSettings;
+
+const WASM_PAGE_BYTES: u64 = 65_536;
+
+/// What the modules of a component declare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Declared {
+    /// The largest minimum of one memory, in bytes.
+    pub memory_bytes: u64,
+    /// The most memories one module defines.
+    pub memories: u32,
+    /// The largest minimum of one table, in elements.
+    pub table_elements: u64,
+    /// The most tables one module defines.
+    pub tables: u32,
+}
+
+/// Checks that `bytes` are a component whose declared sizes fit `settings`.
+///
+/// # Errors
+/// `invalid-argument` (`component.malformed`) naming what the bytes are instead, or `incompatible-contract`
+/// (`component.limit`) naming the size, the cap and the setting.
+pub fn inspect(bytes: &[u8], settings: &EngineSettings) -> Result<Declared, PlatformError> {
+    if bytes.len() as u64 > settings.component_bytes_max {
+        return Err(over("bytes", bytes.len() as u64, settings.component_bytes_max, "component_bytes_max"));
+    }
+    sniff(bytes).map_err(|what| malformed(format_args!("{what}")))?;
+    let declared = declared(bytes).map_err(|error| {
+        malformed(format_args!("not a well-formed component: {} at byte {}", error.message(), error.offset()))
+    })?;
+    fits(&declared, settings)?;
+    Ok(declared)
+}
+
+fn fits(declared: &Declared, settings: &EngineSettings) -> Result<(), PlatformError> {
+    let checks = [
+        ("a memory of bytes", declared.memory_bytes, settings.memory_bytes_max, "memory_bytes_max"),
+        ("memories", u64::from(declared.memories), u64::from(settings.memories_max), "memories_max"),
+        ("a table of elements", declared.table_elements, u64::from(settings.table_elements_max), "table_elements_max"),
+        ("tables", u64::from(declared.tables), u64::from(settings.tables_max), "tables_max"),
+    ];
+    match checks.into_iter().find(|(_, size, cap, _)| size > cap) {
+        Some((what, size, cap, setting)) => Err(over(what, size, cap, setting)),
+        None => Ok(()),
+    }
+}
+
+fn over(what: &str, size: u64, cap: u64, setting: &str) -> PlatformError {
+    let message = format!("the component declares {size} {what}, at most {cap} are allowed (setting {setting})");
+    let message = message.replace(&format!("{size} a memory of bytes"), &format!("a memory of {size} bytes"));
+    let message = message.replace(&format!("{size} a table of elements"), &format!("a table of {size} elements"));
+    PlatformError::new(PlatformErrorCode::IncompatibleContract, message).with_detail(
+        ErrorDetail::new("component.limit").with("setting", setting).with("declared", size).with("allowed", cap),
+    )
+}
+
+/// The error for bytes that are not a component.
+#[must_use]
+pub fn malformed(message: std::fmt::Arguments<'_>) -> PlatformError {
+    PlatformError::new(PlatformErrorCode::InvalidArgument, message).with_detail(ErrorDetail::new("component.malformed"))
+}
+
+/// Says what `bytes` are when they are not a component.
+fn sniff(bytes: &[u8]) -> Result<(), &'static str> {
+    const KNOWN: &[(&[u8], &str)] = &[
+        (b"\x7fELF", "an ELF file, not a WebAssembly component"),
+        (b"\x89PNG", "a PNG image, not a WebAssembly component"),
+        (b"\x1f\x8b", "gzip data, not a WebAssembly component; decompress it first"),
+        (b"PK\x03\x04", "a zip archive, not a WebAssembly component"),
+    ];
+    if bytes.is_empty() {
+        return Err("an empty file, not a WebAssembly component");
+    }
+    if let Some((_, what)) = KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        return Err(what);
+    }
+    if !bytes.starts_with(b"\0asm") {
+        let text = std::str::from_utf8(bytes).is_ok_and(|text| !text.contains('\0'));
+        return Err(if text { "text, not a WebAssembly component" } else { "not WebAssembly" });
+    }
+    match bytes.get(4..8) {
+        None => Err("a WebAssembly header that is cut short"),
+        Some([1, 0, 0, 0]) => {
+            Err("a core WebAssembly module, not a component; wrap it with `wasm-tools component new`")
+        }
+        Some([_, _, 1, 0]) if bytes.len() == 8 => Err("only a component's header, with nothing in it"),
+        Some([_, _, 1, 0]) => Ok(()),
+        Some(_) => Err("WebAssembly of an unknown version"),
+    }
+}
+
+fn declared(bytes: &[u8]) -> Result<Declared, wasmparser::BinaryReaderError> {
+    let mut most = Declared::default();
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload? {
+            Payload::Version { encoding: Encoding::Module, .. } => (),
+            Payload::MemorySection(memories) => {
+                most.memories = most.memories.max(memories.count());
+                for memory in memories {
+                    let memory = memory?;
+                    let page = memory
+                        .page_size_log2
+                        .map_or(WASM_PAGE_BYTES, |log2| 1u64.checked_shl(log2).unwrap_or(u64::MAX));
+                    most.memory_bytes = most.memory_bytes.max(memory.initial.saturating_mul(page));
+                }
+            }
+            Payload::TableSection(tables) => {
+                most.tables = most.tables.max(tables.count());
+                for table in tables {
+                    most.table_elements = most.table_elements.max(table?.ty.initial);
+                }
+            }
+            _ => (),
+        }
+    }
+    Ok(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(bytes: &[u8]) -> String {
+        inspect(bytes, &EngineSettings::default()).unwrap_err().message().to_owned()
+    }
+
+    #[test]
+    fn whatever_is_not_a_component_is_named() {
+        for (bytes, what) in [
+            (&b""[..], "empty file"),
+            (b"\x7fELF\x02", "ELF"),
+            (b"\x89PNG\r\n", "PNG"),
+            (b"\x1f\x8b\x08", "gzip"),
+            (b"(module", "text"),
+            (b"\xff\xfe\x00", "not WebAssembly"),
+            (b"\0asm", "cut short"),
+            (b"\0asm\x01\0\0\0", "core WebAssembly module"),
+            (b"\0asm\x0d\0\x01\0", "only a component's header"),
+            (b"\0asm\x09\0\x07\0", "unknown version"),
+        ] {
+            assert!(refusal(bytes).contains(what), "{bytes:?}: {}", refusal(bytes));
+        }
+    }
+
+    #[test]
+    fn a_component_over_the_size_cap_is_refused_by_name() {
+        let mut settings = EngineSettings::default();
+        settings.component_bytes_max = 10;
+        let error = inspect(&[0; 11], &settings).unwrap_err();
+        assert!(error.message().contains("11 bytes") && error.message().contains("component_bytes_max"));
+    }
+
+    #[test]
+    fn a_declared_minimum_above_the_cap_names_size_cap_and_setting() {
+        let settings = EngineSettings::default();
+        let error = inspect(&latent_guests::declared_minimum(2048), &settings).unwrap_err();
+        let wanted = "the component declares a memory of 134217728 bytes, at most 67108864 are allowed (setting memory_bytes_max)";
+        assert_eq!(error.message(), wanted);
+    }
+}

@@ -1,0 +1,28 @@
+//! The Wasmtime adapter: the only crate that knows the engine.
+//!
+//! One [`WasmtimeBackend`] owns one engine ([`engine`]), one watchdog thread ([`ticker`]), the preparation of
+//! components ([`prepare`], [`cache`]) and the containment of every run ([`contain`]): a fresh store, one aggregate
+//! limiter, fuel, epochs, a stop latch, and a cleanup that is proved or admitted to be unproven. What a failed run
+//! means is decided in [`classify`]; what guests may call is in [`host`]; how JSON becomes values is in [`values`].
+
+mod backend;
+mod cache;
+mod call;
+mod classify;
+mod contain;
+mod engine;
+mod gauges;
+mod host;
+mod inspect;
+mod limiter;
+mod prepare;
+mod settings;
+mod store;
+mod ticker;
+pub mod values;
+
+pub use backend::{Phase0WasmtimeBackend, WasmtimeBackend};
+pub use engine::{EngineReport, offered_features};
+pub use host::offered_interfaces;
+pub use prepare::PreparedComponent;
+pub use settings::{AllocatorChoice, EngineSettings, LogLimits, PagemapScanChoice};

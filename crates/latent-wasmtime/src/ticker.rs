@@ -1,0 +1,157 @@
+//! The watchdog: one OS thread per backend that ends epochs and enforces deadlines while anything runs.
+//!
+//! It holds the engine weakly, sleeps when nothing has run for a while, and is woken and joined by its last owner.
+//! It is the last word on deadlines: a guest parked in a host call, or a runtime that is stuck, is still seen here
+//! (`activation-containment.md`, "Runtime interruption and deadline tolerance").
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::task::{Wake, Waker};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use latent_executor::ExecutionCancellation;
+use wasmtime::{Engine, EngineWeak};
+
+/// How long the thread keeps ticking after the last run, so that single calls in a row do not each pay a wake-up.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// The owner of the thread. Dropping it wakes and joins the thread.
+pub struct Ticker {
+    shared: Arc<Shared>,
+    interrupter: Waker,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    interval: Duration,
+    watched: Mutex<Watched>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Watched {
+    /// Runs by slot; a free slot is `None`.
+    slots: Vec<Option<ExecutionCancellation>>,
+    free: Vec<usize>,
+    asleep: bool,
+    shutdown: bool,
+}
+
+/// One watched run. Dropping it ends the watch.
+pub struct Watch<'a> {
+    shared: &'a Shared,
+    slot: usize,
+}
+
+impl Ticker {
+    /// Starts the thread for `engine`, one tick every `interval`.
+    ///
+    /// # Errors
+    /// When the system has no thread to give.
+    pub fn start(engine: &Engine, interval: Duration) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared { interval, watched: Mutex::default(), changed: Condvar::new() });
+        let weak = engine.weak();
+        let thread = std::thread::Builder::new().name("latent-ticker".to_owned()).spawn({
+            let (shared, weak) = (shared.clone(), weak.clone());
+            move || tick(&shared, &weak)
+        })?;
+        let interrupter = Waker::from(Arc::new(EndEpoch(weak)));
+        Ok(Self { shared, interrupter, thread: Some(thread) })
+    }
+
+    /// Watches a run until the returned value is dropped: its latch takes a checkpoint at every tick and is woken
+    /// when that finds a cause. A cancel interrupts guest code at once by ending the epoch early.
+    pub fn watch(&self, run: &ExecutionCancellation) -> Watch<'_> {
+        run.probe().set_interrupter(Some(self.interrupter.clone()));
+        let mut watched = self.shared.lock();
+        let slot = watched.free.pop().unwrap_or_else(|| {
+            watched.slots.push(None);
+            watched.slots.len() - 1
+        });
+        watched.slots[slot] = Some(run.clone());
+        let wake = std::mem::take(&mut watched.asleep);
+        drop(watched);
+        if wake {
+            self.shared.changed.notify_one();
+        }
+        Watch { shared: &self.shared, slot }
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        let ended = {
+            let mut watched = self.shared.lock();
+            watched.free.push(self.slot);
+            watched.slots[self.slot].take()
+        };
+        if let Some(run) = ended {
+            run.probe().set_interrupter(None);
+        }
+    }
+}
+
+impl Drop for Ticker {
+    fn drop(&mut self) {
+        self.shared.lock().shutdown = true;
+        self.shared.changed.notify_one();
+        if let Some(thread) = self.thread.take() {
+            // A ticker that panicked has nothing left to stop; its guests are gone with their backend.
+            let _panic = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Watched> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct EndEpoch(EngineWeak);
+
+impl Wake for EndEpoch {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if let Some(engine) = self.0.upgrade() {
+            engine.increment_epoch();
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the watchdog is where monotonic time enters the engine's side")]
+fn tick(shared: &Shared, engine: &EngineWeak) {
+    let mut due = Vec::new();
+    let mut idle_since: Option<Instant> = None;
+    let mut watched = shared.lock();
+    while !watched.shutdown {
+        let now = Instant::now();
+        if watched.slots.len() > watched.free.len() {
+            idle_since = None;
+        } else if now.duration_since(*idle_since.get_or_insert(now)) >= LINGER {
+            watched.asleep = true;
+            while watched.asleep && !watched.shutdown {
+                watched = shared.changed.wait(watched).unwrap_or_else(PoisonError::into_inner);
+            }
+            idle_since = None;
+            continue;
+        }
+        due.extend(watched.slots.iter().flatten().filter(|run| run.checkpoint(now).is_some()).cloned());
+        drop(watched);
+        // Outside the lock: wakers and the engine are foreign.
+        for run in due.drain(..) {
+            run.probe().wake();
+        }
+        match engine.upgrade() {
+            Some(engine) => engine.increment_epoch(),
+            None => return,
+        }
+        watched = shared.lock();
+        if !watched.shutdown {
+            watched = shared.changed.wait_timeout(watched, shared.interval).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}

@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_declared_minimum_above_the_cap_names_size_cap_and_setting() {
         let settings = EngineSettings::default();
-        let error = inspect(&latent_guests::declared_minimum(2048), &settings).unwrap_err();
+        let error = inspect(&latent_guests::generated::declared_minimum(2048), &settings).unwrap_err();
         let wanted = "the component declares a memory of 134217728 bytes, at most 67108864 are allowed (setting memory_bytes_max)";
         assert_eq!(error.message(), wanted);
     }

@@ -6,6 +6,7 @@
 mod decode;
 mod encode;
 mod kinds;
+mod names;
 mod types;
 mod writer;
 
@@ -18,6 +19,7 @@ pub use types::{TypeBudget, UnsupportedType, signature, value_type};
 
 /// The bounds of one decoding or encoding. Each is a refusal, never a truncation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "a bound says so in its name")]
 pub struct ValueLimits {
     /// How deep values nest: a parameter or a result is at depth 1, what it contains is one deeper. Default 64.
     /// Bounds the stack that a decoding takes.

@@ -37,7 +37,7 @@ pub fn decode_params(
 ) -> Result<Vec<Val>, PlatformError> {
     let params = &signature.params;
     let slot = |at: usize| (&*params[at].name, &params[at].ty);
-    read_params(json, *limits, &Slots { count: params.len(), what: "parameter", slot })
+    read_params(json, *limits, &Slots { owner: None, count: params.len(), what: "parameter", slot })
 }
 
 /// Decodes the payload of a function whose only parameter, called `name`, is `list<u8>`.
@@ -76,11 +76,11 @@ fn read_single<'t, T: Target<'t>>(
     limits: ValueLimits,
 ) -> Result<T::Out, PlatformError> {
     let slot = |_: usize| (name, target);
-    let mut values = read_params(json, limits, &Slots { count: 1, what: "parameter", slot })?;
+    let mut values = read_params(json, limits, &Slots { owner: None, count: 1, what: "parameter", slot })?;
     Ok(values.pop().expect("one slot yields one value"))
 }
 
-fn read_params<'t, T, F>(json: &[u8], limits: ValueLimits, slots: &Slots<F>) -> Result<Vec<T::Out>, PlatformError>
+fn read_params<'t, T, F>(json: &[u8], limits: ValueLimits, slots: &Slots<'t, F>) -> Result<Vec<T::Out>, PlatformError>
 where
     T: Target<'t>,
     F: Fn(usize) -> (&'t str, T),
@@ -103,7 +103,7 @@ where
 /// The payload's outermost level.
 struct Params<'a, 't, F> {
     ctx: &'a mut Context<'t>,
-    slots: &'a Slots<F>,
+    slots: &'a Slots<'t, F>,
 }
 
 impl<'t, T: Target<'t>, F: Fn(usize) -> (&'t str, T)> Params<'_, 't, F> {
@@ -127,9 +127,9 @@ impl<'de, 't, T: Target<'t>, F: Fn(usize) -> (&'t str, T)> Visitor<'de> for Para
 }
 
 /// What the outermost level should have been.
-struct Shape<'a, F>(&'a Slots<F>);
+struct Shape<'a, 't, F>(&'a Slots<'t, F>);
 
-impl<'t, T: Target<'t>, F: Fn(usize) -> (&'t str, T)> fmt::Display for Shape<'_, F> {
+impl<'t, T: Target<'t>, F: Fn(usize) -> (&'t str, T)> fmt::Display for Shape<'_, 't, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.count {
             0 => return f.write_str("no parameters: [], {} or an empty payload"),

@@ -7,6 +7,7 @@ use wasmtime::component::Val;
 
 use super::ValueLimits;
 use super::kinds::{kind_of, kind_of_type};
+use super::names::NameIndex;
 use super::writer::{Full, Writer};
 
 /// Why a value was not encoded.
@@ -45,7 +46,7 @@ pub enum EncodeError {
 /// # Errors
 /// [`EncodeError`] when a bound is exceeded or the value is not of the type.
 pub fn encode(ty: &ValueType, value: &Val, limits: &ValueLimits) -> Result<Vec<u8>, EncodeError> {
-    let mut encoder = Encoder { out: Writer::new(limits.bytes_out_max), limits, nodes: 0 };
+    let mut encoder = Encoder { out: Writer::new(limits.bytes_out_max), limits, nodes: 0, names: NameIndex::default() };
     match encoder.value(ty, value, 1) {
         Ok(()) => Ok(encoder.out.finish()),
         Err(stop) => Err(stop.into_error(limits)),
@@ -72,10 +73,11 @@ pub fn encode_string(text: &str, limits: &ValueLimits) -> Result<Vec<u8>, Encode
     Ok(out.finish())
 }
 
-struct Encoder<'a> {
+struct Encoder<'t> {
     out: Writer,
-    limits: &'a ValueLimits,
+    limits: &'t ValueLimits,
     nodes: u32,
+    names: NameIndex<'t>,
 }
 
 /// Why encoding stopped, without the numbers.
@@ -103,7 +105,7 @@ impl Stop {
     }
 }
 
-impl Encoder<'_> {
+impl<'t> Encoder<'t> {
     fn node(&mut self, depth: u32) -> Result<(), Stop> {
         if depth > self.limits.depth_max {
             return Err(Stop::Depth);
@@ -115,7 +117,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn value(&mut self, ty: &ValueType, value: &Val, depth: u32) -> Result<(), Stop> {
+    fn value(&mut self, ty: &'t ValueType, value: &Val, depth: u32) -> Result<(), Stop> {
         self.node(depth)?;
         match (ty, value) {
             (ValueType::Bool, Val::Bool(true)) => self.out.raw(b"true")?,
@@ -139,7 +141,7 @@ impl Encoder<'_> {
             (ValueType::Char, Val::Char(char)) => self.out.string(char.encode_utf8(&mut [0; 4]))?,
             (ValueType::String, Val::String(text)) => self.out.string(text)?,
             (ValueType::Enum(names), Val::Enum(name)) => {
-                if !names.iter().any(|known| **known == **name) {
+                if self.names.position(Some(ty), names.iter().map(|name| &**name), name).is_none() {
                     return Err(mismatch(ty, value));
                 }
                 self.out.string(name)?;
@@ -149,7 +151,7 @@ impl Encoder<'_> {
         Ok(())
     }
 
-    fn composite(&mut self, ty: &ValueType, value: &Val, depth: u32) -> Result<(), Stop> {
+    fn composite(&mut self, ty: &'t ValueType, value: &Val, depth: u32) -> Result<(), Stop> {
         match (ty, value) {
             (ty, Val::List(items)) if ty.is_bytes() => {
                 let bytes = items.iter().map(|item| match item {
@@ -168,10 +170,12 @@ impl Encoder<'_> {
                 self.record(fields, values, depth)
             }
             (ValueType::Variant(cases), Val::Variant(name, payload)) => {
-                self.variant(cases, name, payload.as_deref(), depth)
+                self.variant(ty, cases, name, payload.as_deref(), depth)
             }
             (ValueType::Flags(names), Val::Flags(flags)) => {
-                if flags.iter().any(|flag| !names.iter().any(|name| **name == **flag)) {
+                let index = &mut self.names;
+                let mut known = |flag: &str| index.position(Some(ty), names.iter().map(|name| &**name), flag).is_some();
+                if !flags.iter().all(|flag| known(flag)) {
                     return Err(mismatch(ty, value));
                 }
                 self.flags(flags, depth)
@@ -193,7 +197,7 @@ impl Encoder<'_> {
         }
     }
 
-    fn array<'v>(&mut self, items: impl Iterator<Item = (&'v ValueType, &'v Val)>, depth: u32) -> Result<(), Stop> {
+    fn array<'v>(&mut self, items: impl Iterator<Item = (&'t ValueType, &'v Val)>, depth: u32) -> Result<(), Stop> {
         self.out.raw(b"[")?;
         for (at, (ty, item)) in items.enumerate() {
             self.comma(at)?;
@@ -202,7 +206,7 @@ impl Encoder<'_> {
         Ok(self.out.raw(b"]")?)
     }
 
-    fn record(&mut self, fields: &[Field], values: &[(String, Val)], depth: u32) -> Result<(), Stop> {
+    fn record(&mut self, fields: &'t [Field], values: &[(String, Val)], depth: u32) -> Result<(), Stop> {
         self.out.raw(b"{")?;
         for (at, (field, (name, value))) in fields.iter().zip(values).enumerate() {
             if *field.name != **name {
@@ -216,11 +220,18 @@ impl Encoder<'_> {
         Ok(self.out.raw(b"}")?)
     }
 
-    fn variant(&mut self, cases: &[Case], name: &str, payload: Option<&Val>, depth: u32) -> Result<(), Stop> {
-        let Some(case) = cases.iter().find(|case| *case.name == *name) else {
+    fn variant(
+        &mut self,
+        ty: &'t ValueType,
+        cases: &'t [Case],
+        name: &str,
+        payload: Option<&Val>,
+        depth: u32,
+    ) -> Result<(), Stop> {
+        let Some(at) = self.names.position(Some(ty), cases.iter().map(|case| &*case.name), name) else {
             return Err(Stop::Mismatch { expected: "variant", found: "a case of another variant" });
         };
-        match paired(case.payload.as_ref(), payload)? {
+        match paired(cases[at].payload.as_ref(), payload)? {
             None => Ok(self.out.string(name)?),
             payload => self.only_key(name, payload, depth),
         }
@@ -237,7 +248,7 @@ impl Encoder<'_> {
     }
 
     /// An object with one key, and null where nothing is carried.
-    fn only_key(&mut self, key: &str, payload: Option<(&ValueType, &Val)>, depth: u32) -> Result<(), Stop> {
+    fn only_key(&mut self, key: &str, payload: Option<(&'t ValueType, &Val)>, depth: u32) -> Result<(), Stop> {
         self.out.raw(b"{")?;
         self.out.string(key)?;
         self.out.raw(b":")?;
@@ -257,7 +268,7 @@ impl Encoder<'_> {
 }
 
 /// A payload with its type, where both are there or both are not.
-fn paired<'v>(ty: Option<&'v ValueType>, value: Option<&'v Val>) -> Result<Option<(&'v ValueType, &'v Val)>, Stop> {
+fn paired<'t, 'v>(ty: Option<&'t ValueType>, value: Option<&'v Val>) -> Result<Option<(&'t ValueType, &'v Val)>, Stop> {
     match (ty, value) {
         (Some(ty), Some(value)) => Ok(Some((ty, value))),
         (None, None) => Ok(None),

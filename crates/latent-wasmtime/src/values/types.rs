@@ -1,7 +1,7 @@
 //! From the engine's types to the closed tree of `latent-core`, once per prepared component.
 //!
 //! Owns what is refused and why. Invariant: whatever a component declares, the tree is at most [`TYPE_DEPTH_MAX`] deep,
-//! a record, variant, enum or flags has at most [`TYPE_NAMES_MAX`] names, and the whole is charged to a [`TypeBudget`].
+//! and its types and names are charged to a [`TypeBudget`].
 
 use latent_core::contract::{Case, Field, FunctionSignature, ValueType};
 use latent_core::error::cut;
@@ -10,8 +10,6 @@ use wasmtime::component::types::ComponentFunc;
 
 /// How deep a type may nest.
 pub const TYPE_DEPTH_MAX: u32 = 64;
-/// How many fields, cases or names one type may have. Names are found by scanning, so this bounds that work.
-pub const TYPE_NAMES_MAX: usize = 1024;
 
 /// Why a function's type cannot be called from outside. The place reads like `params.order.lines[].handle`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -92,7 +90,7 @@ impl TypeBudget {
         }
         let mut params = Vec::new();
         for (name, ty) in func.params() {
-            let field = self.name(name, params.len()).and_then(|name| Ok(Field { name, ty: self.convert(&ty, 1)? }));
+            let field = self.name(name).and_then(|name| Ok(Field { name, ty: self.convert(&ty, 1)? }));
             params.push(field.map_err(|refusal| refusal.inside(&format!(".{}", shown(name))).at("params"))?);
         }
         let mut results = func.results();
@@ -151,7 +149,7 @@ impl TypeBudget {
             Type::Record(record) => {
                 let mut fields = Vec::new();
                 for field in record.fields() {
-                    let name = self.name(field.name, fields.len())?;
+                    let name = self.name(field.name)?;
                     let ty = self.convert(&field.ty, depth + 1);
                     let ty = ty.map_err(|refusal| refusal.inside(&format!(".{}", shown(field.name))))?;
                     fields.push(Field { name, ty });
@@ -161,7 +159,7 @@ impl TypeBudget {
             Type::Variant(variant) => {
                 let mut cases = Vec::new();
                 for case in variant.cases() {
-                    let name = self.name(case.name, cases.len())?;
+                    let name = self.name(case.name)?;
                     let payload = case.ty.map(|ty| self.convert(&ty, depth + 1)).transpose();
                     let payload = payload.map_err(|refusal| refusal.inside(&format!(".{}", shown(case.name))))?;
                     cases.push(Case { name, payload });
@@ -182,13 +180,10 @@ impl TypeBudget {
     }
 
     fn names<'a>(&mut self, names: impl Iterator<Item = &'a str>) -> Result<Vec<Box<str>>, Refusal> {
-        names.enumerate().map(|(at, name)| self.node().and_then(|()| self.name(name, at))).collect()
+        names.map(|name| self.node().and_then(|()| self.name(name))).collect()
     }
 
-    fn name(&mut self, name: &str, already: usize) -> Result<Box<str>, Refusal> {
-        if already >= TYPE_NAMES_MAX {
-            return Err(Refusal::new(Reason::Large { what: "names of one type", max: TYPE_NAMES_MAX }));
-        }
+    fn name(&mut self, name: &str) -> Result<Box<str>, Refusal> {
         let large = Reason::Large { what: "bytes of names", max: self.name_bytes_max };
         self.name_bytes_left = self.name_bytes_left.checked_sub(name.len()).ok_or(Refusal::new(large))?;
         Ok(name.into())

@@ -10,6 +10,9 @@ use base64::engine::general_purpose::STANDARD;
 /// How many bytes are turned into base64 at a time; a multiple of three, so that only the last chunk is padded.
 const CHUNK_BYTES: usize = 768;
 
+/// How many bytes of text are checked for escapes at a time.
+const BLOCK_BYTES: usize = 32;
+
 /// The bound was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Full;
@@ -56,7 +59,7 @@ impl Writer {
         self.raw(b"\"")?;
         let bytes = text.as_bytes();
         let mut from = 0;
-        while let Some(plain) = bytes[from..].iter().position(|byte| matches!(byte, 0..=0x1f | b'"' | b'\\')) {
+        while let Some(plain) = first_to_escape(&bytes[from..]) {
             let at = from + plain;
             self.raw(&bytes[from..at])?;
             self.escape(bytes[at])?;
@@ -119,6 +122,19 @@ impl Writer {
         let len = STANDARD.encode_slice(bytes, &mut text).expect("a chunk's text is four thirds of it");
         self.raw(&text[..len])
     }
+}
+
+/// Where the first byte is that a JSON string may not hold as it is.
+fn first_to_escape(bytes: &[u8]) -> Option<usize> {
+    let special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
+    let (near, rest) = bytes.split_at(bytes.len().min(BLOCK_BYTES));
+    let in_near = near.iter().position(|byte| special(*byte));
+    in_near.or_else(|| {
+        // Whole blocks without a branch a byte, which the compiler turns into vector code.
+        let block = |block: &&[u8]| !block.iter().fold(false, |any, byte| any | special(*byte));
+        let plain = rest.chunks_exact(BLOCK_BYTES).take_while(block).count() * BLOCK_BYTES;
+        rest[plain..].iter().position(|byte| special(*byte)).map(|at| near.len() + plain + at)
+    })
 }
 
 impl fmt::Write for Writer {

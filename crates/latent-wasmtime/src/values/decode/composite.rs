@@ -17,7 +17,12 @@ impl<'t> Value<'_, 't> {
             ty if ty.is_bytes() => bytes::from_numbers(self.ctx, seq, bytes::WEIGHT_AS_VALUE).map(bytes::as_value),
             ValueType::List(element) => self.list(seq, element),
             ValueType::Tuple(types) => {
-                let slots = Slots { count: types.len(), what: "element", slot: |at: usize| ("", &types[at]) };
+                let slots = Slots {
+                    owner: Some(self.ty),
+                    count: types.len(),
+                    what: "element",
+                    slot: |at: usize| ("", &types[at]),
+                };
                 slots.in_order(seq, self.ctx, self.depth + 1, &Expected(self.ty)).map(Val::Tuple)
             }
             ValueType::Flags(names) => self.flags(seq, names),
@@ -62,14 +67,16 @@ impl<'t> Value<'_, 't> {
         match ty {
             ValueType::Record(fields) => {
                 let slot = |at: usize| (&*fields[at].name, &fields[at].ty);
-                let slots = Slots { count: fields.len(), what: "field", slot };
+                let slots = Slots { owner: Some(ty), count: fields.len(), what: "field", slot };
                 let values = slots.by_name(map, ctx, depth + 1, &Expected(ty))?;
                 ctx.host_bytes(fields.len() * size_of::<String>())?;
                 let named = fields.iter().zip(values).map(|(field, value)| Ok((ctx.text(&field.name)?, value)));
                 named.collect::<Result<_, _>>().map(Val::Record)
             }
             ValueType::Variant(cases) => {
-                let at = only_key(&mut map, ctx, ty, |key| cases.iter().position(|case| &*case.name == key))?;
+                let at = only_key(&mut map, ctx, ty, |ctx, key| {
+                    ctx.names.position(Some(ty), cases.iter().map(|case| &*case.name), key)
+                })?;
                 let Some(payload) = &cases[at].payload else {
                     let expected = format!("{}, which carries nothing, as a string", quoted(&cases[at].name));
                     return Err(ctx.invalid(&expected, &"an object"));
@@ -78,7 +85,7 @@ impl<'t> Value<'_, 't> {
                 Ok(Val::Variant(ctx.text(&cases[at].name)?, payload))
             }
             ValueType::Result { ok, err } => {
-                let is_ok = only_key(&mut map, ctx, ty, |key| match key {
+                let is_ok = only_key(&mut map, ctx, ty, |_, key| match key {
                     "ok" => Some(true),
                     "err" => Some(false),
                     _ => None,
@@ -88,7 +95,7 @@ impl<'t> Value<'_, 't> {
                 Ok(Val::Result(if is_ok { Ok(payload) } else { Err(payload) }))
             }
             ValueType::Option(inner) => {
-                only_key(&mut map, ctx, ty, |key| (key == "some").then_some(()))?;
+                only_key(&mut map, ctx, ty, |_, key| (key == "some").then_some(()))?;
                 payload_of(map, ctx, ty, "some", Some(inner), depth).map(Val::Option)
             }
             _ => Err(ctx.invalid(&Expected(ty), &"an object")),
@@ -97,16 +104,16 @@ impl<'t> Value<'_, 't> {
 }
 
 /// The choice that an object's first key makes.
-fn only_key<'de, A, R>(
+fn only_key<'de, 't, A, R>(
     map: &mut A,
-    ctx: &mut Context<'_>,
-    ty: &ValueType,
-    choose: impl FnOnce(&str) -> Option<R>,
+    ctx: &mut Context<'t>,
+    ty: &'t ValueType,
+    choose: impl FnOnce(&mut Context<'t>, &str) -> Option<R>,
 ) -> Result<R, A::Error>
 where
     A: MapAccess<'de>,
 {
-    match map.next_key_seed(Name(|key: &str| choose(key).ok_or_else(|| quoted(key))))? {
+    match map.next_key_seed(Name(|key: &str| choose(ctx, key).ok_or_else(|| quoted(key))))? {
         Some(Ok(choice)) => Ok(choice),
         Some(Err(key)) => Err(ctx.invalid(&Expected(ty), &format!("the unknown key {key}"))),
         None => Err(ctx.invalid(&Expected(ty), &"an empty object")),
@@ -198,7 +205,8 @@ impl<'de> Visitor<'de> for Flag<'_, '_> {
     type Value = usize;
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<usize, E> {
-        match self.names.iter().position(|name| &**name == text) {
+        let names = self.names.iter().map(|name| &**name);
+        match self.ctx.names.position(Some(self.ty), names, text) {
             Some(flag) if !self.set[flag] => Ok(flag),
             Some(_) => Err(self.refuse(&format!("{} twice", quoted(text)))),
             None => Err(self.refuse(&format!("the unknown name {}", quoted(text)))),

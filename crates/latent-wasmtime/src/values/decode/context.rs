@@ -9,6 +9,7 @@ use latent_core::error::{ErrorDetail, PlatformError, PlatformErrorCode, cut};
 use serde::de;
 
 use super::super::ValueLimits;
+use super::super::names::NameIndex;
 
 /// The longest text of what was expected or found.
 const TEXT_BYTES_MAX: usize = 200;
@@ -20,6 +21,7 @@ pub(super) struct Context<'t> {
     limits: ValueLimits,
     nodes: u32,
     host_bytes: usize,
+    pub(super) names: NameIndex<'t>,
     failure: Option<Failure>,
     /// From the failure outwards.
     path: Vec<Segment<'t>>,
@@ -41,7 +43,7 @@ pub(super) enum Segment<'t> {
 
 impl<'t> Context<'t> {
     pub(super) fn new(limits: ValueLimits) -> Self {
-        Self { limits, nodes: 0, host_bytes: 0, failure: None, path: Vec::new() }
+        Self { limits, nodes: 0, host_bytes: 0, names: NameIndex::default(), failure: None, path: Vec::new() }
     }
 
     /// Charges one value at `depth`.

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use latent_core::contract::ValueType;
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::Target;
@@ -14,14 +15,16 @@ use super::context::{Context, Segment, quoted};
 /// How many superfluous elements are still counted before a count becomes "at least".
 const SUPERFLUOUS_COUNTED_MAX: usize = 64;
 
-/// The places: how many, what one is called, and the name and target of each.
-pub(super) struct Slots<F> {
+/// The places: whose they are, how many, what one is called, and the name and target of each.
+pub(super) struct Slots<'t, F> {
+    /// The type that has these places; parameters have none.
+    pub(super) owner: Option<&'t ValueType>,
     pub(super) count: usize,
     pub(super) what: &'static str,
     pub(super) slot: F,
 }
 
-impl<'t, T: Target<'t>, F: Fn(usize) -> (&'t str, T)> Slots<F> {
+impl<'t, T: Target<'t>, F: Fn(usize) -> (&'t str, T)> Slots<'t, F> {
     /// Fills the places from an array that must have exactly as many elements.
     pub(super) fn in_order<'de, A: SeqAccess<'de>>(
         &self,
@@ -61,7 +64,9 @@ impl<'t, T: Target<'t>, F: Fn(usize) -> (&'t str, T)> Slots<F> {
         ctx.host_bytes(self.count.saturating_mul(size_of::<Option<T::Out>>() + size_of::<T::Out>()))?;
         let mut filled: Vec<Option<T::Out>> = std::iter::repeat_with(|| None).take(self.count).collect();
         let mut next = 0;
-        while let Some(key) = map.next_key_seed(Name(|key: &str| self.find(key, next).ok_or_else(|| quoted(key))))? {
+        while let Some(key) =
+            map.next_key_seed(Name(|key: &str| self.find(ctx, key, next).ok_or_else(|| quoted(key))))?
+        {
             let at = key.map_err(|key| ctx.invalid::<A::Error>(shape, &format!("the unknown key {key}")))?;
             let (name, target) = (self.slot)(at);
             if filled[at].is_some() {
@@ -74,12 +79,11 @@ impl<'t, T: Target<'t>, F: Fn(usize) -> (&'t str, T)> Slots<F> {
         let mut values = Vec::with_capacity(self.count);
         for (at, value) in filled.into_iter().enumerate() {
             let (name, target) = (self.slot)(at);
-            let value = match value {
-                Some(value) => Some(value),
-                None => {
-                    let absent = target.absent(ctx, depth);
-                    ctx.within(Segment::Name(name), absent)?
-                }
+            let value = if value.is_some() {
+                value
+            } else {
+                let absent = target.absent(ctx, depth);
+                ctx.within(Segment::Name(name), absent)?
             };
             let missing = || format!("an object without {}", quoted(name));
             values.push(value.ok_or_else(|| ctx.invalid::<A::Error>(shape, &missing()))?);
@@ -88,8 +92,11 @@ impl<'t, T: Target<'t>, F: Fn(usize) -> (&'t str, T)> Slots<F> {
     }
 
     /// The place called `key`, looked for first where the order suggests it.
-    fn find(&self, key: &str, next: usize) -> Option<usize> {
-        (next..self.count).chain(0..next.min(self.count)).find(|at| (self.slot)(*at).0 == key)
+    fn find(&self, ctx: &mut Context<'t>, key: &str, next: usize) -> Option<usize> {
+        if next < self.count && (self.slot)(next).0 == key {
+            return Some(next);
+        }
+        ctx.names.position(self.owner, (0..self.count).map(|at| (self.slot)(at).0), key)
     }
 
     fn counted(&self, at_least: &str, count: usize) -> String {

@@ -112,15 +112,20 @@ impl<'t> Value<'_, 't> {
                 (Some(number), _) => Ok(Val::Float64(number.into())),
                 (None, _) => Err(self.refuse("a string")),
             },
-            ValueType::Enum(names) => match names.iter().find(|name| &***name == text) {
-                Some(name) => self.ctx.text(name).map(Val::Enum),
-                None => Err(self.refuse(&format!("the unknown case {}", quoted(text)))),
-            },
-            ValueType::Variant(cases) => match cases.iter().find(|case| &*case.name == text) {
-                Some(case) if case.payload.is_none() => Ok(Val::Variant(self.ctx.text(&case.name)?, None)),
-                Some(case) => Err(self.refuse(&format!("the case {} without what it carries", quoted(&case.name)))),
-                None => Err(self.refuse(&format!("the unknown case {}", quoted(text)))),
-            },
+            ValueType::Enum(names) => {
+                match self.ctx.names.position(Some(self.ty), names.iter().map(|name| &**name), text) {
+                    Some(at) => self.ctx.text(&names[at]).map(Val::Enum),
+                    None => Err(self.refuse(&format!("the unknown case {}", quoted(text)))),
+                }
+            }
+            ValueType::Variant(cases) => {
+                let at = self.ctx.names.position(Some(self.ty), cases.iter().map(|case| &*case.name), text);
+                match at.map(|at| &cases[at]) {
+                    Some(case) if case.payload.is_none() => Ok(Val::Variant(self.ctx.text(&case.name)?, None)),
+                    Some(case) => Err(self.refuse(&format!("the case {} without what it carries", quoted(&case.name)))),
+                    None => Err(self.refuse(&format!("the unknown case {}", quoted(text)))),
+                }
+            }
             _ => Err(self.refuse("a string")),
         }
     }

@@ -1,11 +1,12 @@
 //! Arbitrary bytes as payloads: an answer, never a panic, and an error within its bounds.
 
-use latent_core::contract::FunctionSignature;
+use latent_core::contract::{Case, Field, FunctionSignature, ValueType};
 use latent_core::error::{MESSAGE_BYTES_MAX, PlatformErrorCode};
 use proptest::prelude::*;
 use wasmtime::component::Val;
 
 use super::generate::{any_call, jsonish};
+use super::option;
 use crate::values::{ValueLimits, decode_params, decode_single_bytes, decode_single_string, encode};
 
 fn answers(signature: &FunctionSignature, payload: &[u8], limits: &ValueLimits) {
@@ -56,5 +57,30 @@ proptest! {
         answers(&signature, &payload, &ValueLimits::default());
         let (depth_max, nodes_max, host_bytes_max) = limits;
         answers(&signature, &payload, &ValueLimits { depth_max, nodes_max, host_bytes_max, ..ValueLimits::default() });
+    }
+}
+
+#[test]
+fn many_names_at_every_level_are_kept_apart() {
+    // Enough names for an index at each level; the first parameter's type lies where the parameters begin.
+    let names = |prefix: &str| (0..40).map(|at| format!("{prefix}{at}").into()).collect::<Vec<Box<str>>>();
+    let last = |name: &str, ty: ValueType| {
+        let mut fields: Vec<_> =
+            names(name).into_iter().map(|name| Field { name, ty: option(ValueType::Bool) }).collect();
+        fields[0].ty = ty;
+        fields
+    };
+    let cases = names("c").into_iter().map(|name| Case { name, payload: Some(ValueType::Enum(names("e"))) }).collect();
+    let record = ValueType::Record(last("r", ValueType::Variant(cases)));
+    let signature = FunctionSignature { params: last("p", record), result: None };
+    let payload = br#"{"p39":true,"p0":{"r39":false,"r0":{"c39":"e39"}}}"#;
+    let limits = ValueLimits::default();
+    let values = decode_params(&signature, payload, &limits).unwrap();
+    let json = encode(&signature.params[0].ty, &values[0], &limits).unwrap();
+    assert!(String::from_utf8(json).unwrap().starts_with(r#"{"r0":{"c39":"e39"},"r1":null,"#));
+    for wrong in
+        [r#"{"r39":true}"#, r#"{"p0":{"p39":true}}"#, r#"{"p0":{"r0":{"r39":"e0"}}}"#, r#"{"p0":{"r0":{"c0":"c0"}}}"#]
+    {
+        assert!(decode_params(&signature, wrong.as_bytes(), &limits).is_err(), "{wrong}");
     }
 }

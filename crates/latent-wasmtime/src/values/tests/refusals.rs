@@ -114,7 +114,7 @@ fn invalid_base64_says_what_is_wrong_with_it() {
     for (text, found) in [
         ("AA", "a string with missing or misplaced padding"),
         ("AAA", "a string with missing or misplaced padding"),
-        ("A===", "a string with missing or misplaced padding"),
+        ("A===", "a string with no base64 at its byte 1"),
         ("AB==", "a string whose last symbol has stray bits"),
         ("A-_A", "a string with no base64 at its byte 1"),
         ("AAAA\\nAAAA", "a string with no base64 at its byte 4"),
@@ -263,7 +263,7 @@ fn malformed_json_is_named_with_its_place() {
         refuses_params(&params, json, path, "well-formed JSON", found);
     }
     let error = refused(&takes(&params), b"[[\"\xff\"]]");
-    assert_eq!(parts(&error)[2], "invalid unicode code point at line 1 column 5");
+    assert_eq!(parts(&error)[2], "invalid unicode code point at line 1 column 4");
     let error = refused(&takes(&[("x", ValueType::F64)]), b"[1e999]");
     assert_eq!(parts(&error)[2], "number out of range at line 1 column 6");
 }
@@ -312,8 +312,12 @@ fn an_error_stays_small_under_huge_types_and_deep_paths() {
         ty = ValueType::Record(vec![field(&name, ty)]);
     }
     let json = format!("[{}1{}]", format!("{{\"{name}\":").repeat(40), "}".repeat(40));
-    let error = refused(&takes(&[("it", ty)]), json.as_bytes());
+    let signature = takes(&[("it", ty)]);
+    let error = refused(&signature, b"[1]");
+    let [_, expected, _] = parts(&error);
+    assert!(expected.ends_with("…, an object with these keys") && expected.len() < 200, "{expected}");
+    let error = refused(&signature, json.as_bytes());
     let [path, expected, found] = parts(&error);
-    assert!(path.starts_with("$…") && path.len() <= 130 && path.ends_with(".nnnn"), "{path}");
+    assert!(path.starts_with("$…") && path.len() <= 130 && path.ends_with("nnnn"), "{path}");
     assert_eq!((expected, found), ("bool, true or false", "a number"));
 }

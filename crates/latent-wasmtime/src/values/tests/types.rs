@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use latent_core::contract::{FunctionSignature, ValueType};
+use latent_core::contract::FunctionSignature;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 
-use crate::values::types::{TYPE_DEPTH_MAX, TYPE_NAMES_MAX};
+use crate::values::types::TYPE_DEPTH_MAX;
 use crate::values::{TypeBudget, UnsupportedType, signature, value_type};
 
 /// The type of the function `f` that a component with these lines imports.
@@ -125,14 +125,11 @@ fn names_are_bounded_by_bytes_and_by_number() {
     assert!(TypeBudget::new(100, 4).signature(&func).is_ok());
     let error = TypeBudget::new(100, 3).signature(&func).unwrap_err();
     assert!(matches!(error, UnsupportedType::TooLarge { what: "bytes of names", max: 3, .. }), "{error}");
-    let with_names = |count: usize| {
-        let names: String = (0..count).map(|at| format!(" \"n{at}\"")).collect();
-        of(&format!(
-            "(type $e' (enum{names})) (import \"e\" (type $e (eq $e'))) (import \"f\" (func (param \"a\" $e)))"
-        ))
-    };
-    let ValueType::Enum(names) = with_names(TYPE_NAMES_MAX).unwrap().params.remove(0).ty else { panic!("an enum") };
-    assert_eq!(names.len(), TYPE_NAMES_MAX);
-    let error = with_names(TYPE_NAMES_MAX + 1).unwrap_err();
-    assert!(matches!(error, UnsupportedType::TooLarge { what: "names of one type", .. }), "{error}");
+    let mut names = String::new();
+    (0..9).for_each(|at| write!(names, " \"n{at}\"").unwrap());
+    let lines = format!("(type $e' (enum{names})) (import \"e\" (type $e (eq $e')))");
+    let func = imported(&format!("{lines} (import \"f\" (func (param \"a\" $e)))"));
+    assert!(TypeBudget::new(10, 100).signature(&func).is_ok(), "the type itself and its names");
+    let error = TypeBudget::new(9, 100).signature(&func).unwrap_err();
+    assert!(matches!(error, UnsupportedType::TooLarge { what: "types and names", max: 9, .. }), "{error}");
 }

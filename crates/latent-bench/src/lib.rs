@@ -1,1 +1,10 @@
+//! Side by side: the same guest through bare Wasmtime and through the node's own path, in one process and one run.
+//!
+//! Absolute times on shared machines are noise; what counts is the ratio of two series whose samples alternate.
+//! [`bare`] is the floor: the very same engine settings, fuel, epochs and a limiter, and nothing else. [`node`] is the
+//! runner over the pool. [`series`] takes the samples.
 
+pub mod bare;
+pub mod node;
+pub mod process;
+pub mod series;

@@ -22,7 +22,7 @@ mod ticker;
 pub mod values;
 
 pub use backend::{Phase0WasmtimeBackend, WasmtimeBackend};
-pub use engine::{EngineReport, offered_features};
+pub use engine::{EngineReport, build as build_engine, offered_features};
 pub use host::offered_interfaces;
 pub use prepare::PreparedComponent;
 pub use settings::{AllocatorChoice, EngineSettings, LogLimits, PagemapScanChoice};

@@ -26,6 +26,8 @@ pub struct Facts {
 pub struct Bounds {
     /// Table elements.
     pub table_elements: u64,
+    /// Core instances.
+    pub core_instances: u64,
     /// Component handles.
     pub handles: u64,
     /// Host resources.
@@ -88,8 +90,11 @@ fn exceeded(bounds: Bounds, error: &wasmtime::Error) -> Option<ExecutionOutcome>
             .with_detail(ErrorDetail::new("activation.pool-exhausted"));
         return Some(ExecutionOutcome::Failed(error));
     }
-    // The engine gives these three no type of their own.
+    // The engine gives these no type of their own.
     let text = root_text(error);
+    if text.starts_with("resource limit exceeded: instance count too high") {
+        return Some(limit("activation.core-instance-exhausted", bounds.core_instances));
+    }
     if text.contains("fuel allocated for hostcalls has been exhausted") {
         return Some(limit("activation.host-call-exhausted", bounds.host_call_bytes));
     }
@@ -171,7 +176,7 @@ mod tests {
     use super::*;
 
     const BOUNDS: Bounds =
-        Bounds { table_elements: 1, handles: 2, host_resources: 3, host_call_bytes: 4, random_bytes: 5 };
+        Bounds { table_elements: 1, core_instances: 6, handles: 2, host_resources: 3, host_call_bytes: 4, random_bytes: 5 };
 
     fn trap() -> wasmtime::Error {
         wasmtime::Error::from(Trap::UnreachableCodeReached)

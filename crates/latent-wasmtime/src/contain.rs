@@ -257,6 +257,7 @@ fn failed(
     };
     let bounds = Bounds {
         table_elements: limiter.table_elements_max(),
+        core_instances: u64::from(shared.settings.core_instances_max),
         handles: u64::from(shared.settings.handles_max),
         host_resources: u64::from(shared.settings.host_resources_max),
         host_call_bytes: u64::from(shared.settings.host_call_bytes_max),

@@ -51,7 +51,8 @@ fn fits(declared: &Declared, settings: &EngineSettings) -> Result<(), PlatformEr
     }
 }
 
-fn over(what: &str, size: u64, cap: u64, setting: &str) -> PlatformError {
+/// The error for `size` of something where a setting allows `cap`.
+pub fn over(what: &str, size: u64, cap: u64, setting: &str) -> PlatformError {
     let message = format!("the component declares {size} {what}, at most {cap} are allowed (setting {setting})");
     let message = message.replace(&format!("{size} a memory of bytes"), &format!("a memory of {size} bytes"));
     let message = message.replace(&format!("{size} a table of elements"), &format!("a table of {size} elements"));

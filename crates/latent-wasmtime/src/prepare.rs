@@ -10,7 +10,7 @@ use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 
 use crate::call::FunctionPlan;
 use crate::host::{HostState, bind_imports};
-use crate::inspect::{inspect, malformed};
+use crate::inspect::{inspect, malformed, over};
 use crate::settings::EngineSettings;
 use crate::values::{self, UnsupportedType};
 
@@ -36,7 +36,8 @@ impl PreparedComponent {
         artifact: &ComponentArtifact,
     ) -> Result<Self, PlatformError> {
         let declared = inspect(artifact.bytes(), settings)?;
-        let component = Component::from_binary(engine, artifact.bytes()).map_err(|error| compile_error(&error))?;
+        let component = Component::from_binary(engine, artifact.bytes()).map_err(|error| compile_error(&error, settings))?;
+        counts_fit(&component, settings)?;
         let (linker, imports) = bind_imports(engine, &component)?;
         let pre = linker.instantiate_pre(&component).map_err(|error| link_error(&error))?;
         let mut planned = Planned::default();
@@ -142,12 +143,67 @@ impl Planned {
     }
 }
 
-fn compile_error(error: &wasmtime::Error) -> PlatformError {
-    malformed(format_args!("the component does not validate or compile: {}", error.root_cause()))
+fn compile_error(error: &wasmtime::Error, settings: &EngineSettings) -> PlatformError {
+    let text = error.root_cause().to_string();
+    counted_by_the_pool(&text, settings)
+        .unwrap_or_else(|| malformed(format_args!("the component does not validate or compile: {text}")))
+}
+
+/// The refusal of a component that holds more objects than the pool allows one to have. The engine counts them
+/// through all nested components, but says so in words only.
+fn counted_by_the_pool(text: &str, settings: &EngineSettings) -> Option<PlatformError> {
+    let (count, what) = text.strip_prefix("The component transitively contains ")?.split_once(' ')?;
+    let count = count.parse().ok()?;
+    let kinds = [
+        ("core module instances", "core instances", settings.core_instances_max, "core_instances_max"),
+        ("Wasm linear memories", "memories", settings.memories_max, "memories_max"),
+        ("tables", "tables", settings.tables_max, "tables_max"),
+    ];
+    let (_, what, cap, setting) = kinds.into_iter().find(|(engines_word, ..)| what.starts_with(engines_word))?;
+    Some(over(what, count, u64::from(cap), setting))
+}
+
+/// The on-demand allocator counts nothing at compilation, so that memories and tables are counted here.
+fn counts_fit(component: &Component, settings: &EngineSettings) -> Result<(), PlatformError> {
+    let Some(needs) = component.resources_required() else { return Ok(()) };
+    let checks = [
+        ("memories", needs.num_memories, settings.memories_max, "memories_max"),
+        ("tables", needs.num_tables, settings.tables_max, "tables_max"),
+    ];
+    match checks.into_iter().find(|(_, count, cap, _)| count > cap) {
+        Some((what, count, cap, setting)) => Err(over(what, u64::from(count), u64::from(cap), setting)),
+        None => Ok(()),
+    }
 }
 
 fn link_error(error: &wasmtime::Error) -> PlatformError {
     let message = format!("an import of the component has another type than what is offered: {error:#}");
     PlatformError::new(PlatformErrorCode::IncompatibleContract, message)
         .with_detail(ErrorDetail::new("component.import"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use latent_guests::generated;
+
+    #[test]
+    fn what_the_pool_counts_is_refused_by_name() {
+        let settings = EngineSettings::for_cells(1);
+        let (engine, report) = crate::engine::build(&settings).unwrap();
+        assert!(report.pooling, "{report:?}");
+        for (component, wanted) in [
+            (generated::composed(65, 1), "65 core instances, at most 64 are allowed (setting core_instances_max)"),
+            (generated::composed(9, 1), "9 memories, at most 8 are allowed (setting memories_max)"),
+        ] {
+            let error = Component::from_binary(&engine, &component).err().expect("the pool refuses it");
+            let error = compile_error(&error, &settings);
+            assert_eq!(error.code(), PlatformErrorCode::IncompatibleContract);
+            assert_eq!(error.message(), format!("the component declares {wanted}"));
+        }
+        let tables = "The component transitively contains 40 tables, which exceeds the configured maximum of 32";
+        let error = counted_by_the_pool(tables, &settings).unwrap();
+        assert_eq!(error.message(), "the component declares 40 tables, at most 32 are allowed (setting tables_max)");
+        assert_eq!(counted_by_the_pool("The component transitively contains nothing", &settings), None);
+    }
 }

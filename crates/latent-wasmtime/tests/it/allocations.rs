@@ -1,0 +1,62 @@
+//! Counts what the thread of a test allocates. A test's guest and its host calls run on the test's own thread, so that
+//! neither the compiler's thread nor other tests are seen.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static ASKED: Cell<u64> = const { Cell::new(0) };
+    static LIVE: Cell<i64> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+fn count(asked: usize, live: i64) {
+    // A thread that ends may free after its counters are gone.
+    let _gone = ASKED.try_with(|total| total.set(total.get() + asked as u64));
+    let _gone = LIVE.try_with(|total| total.set(total.get() + live));
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).expect("no allocation is larger than the address space")
+}
+
+// SAFETY: every call goes to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size(), signed(layout.size()));
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        count(0, -signed(layout.size()));
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.dealloc(at, layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size(), signed(layout.size()));
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count(size, signed(size) - signed(layout.size()));
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.realloc(at, layout, size) }
+    }
+}
+
+/// Bytes that this thread has asked for so far.
+pub fn asked() -> u64 {
+    ASKED.with(Cell::get)
+}
+
+/// Bytes that this thread has asked for and not given back; what other threads free of them does not count.
+pub fn live() -> i64 {
+    LIVE.with(Cell::get)
+}

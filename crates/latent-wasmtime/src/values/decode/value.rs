@@ -82,8 +82,7 @@ impl<'t> Value<'_, 't> {
         match self.ty {
             ValueType::F64 => Ok(Val::Float64(number)),
             ValueType::F32 => {
-                #[expect(clippy::cast_possible_truncation, reason = "the nearest f32 is meant, infinity is refused")]
-                let nearest = number as f32;
+                let nearest = nearest_f32(number);
                 if nearest.is_finite() { Ok(Val::Float32(nearest)) } else { Err(self.refuse("a number out of range")) }
             }
             ty if integer_range(ty).is_some() => {
@@ -191,6 +190,20 @@ fn special(text: &str) -> Option<f32> {
         "-Infinity" => Some(f32::NEG_INFINITY),
         _ => None,
     }
+}
+
+/// The `f32` that a number stands for.
+///
+/// The text of an `f32` can be so near the middle between it and its neighbour that, read as `f64`, it is the middle, and
+/// rounding goes to the wrong one (`7.038531e-26`). In the middle, the one whose own text reads as this number is meant.
+fn nearest_f32(number: f64) -> f32 {
+    #[expect(clippy::cast_possible_truncation, reason = "the nearest f32 is meant, the caller refuses infinity")]
+    let nearest = number as f32;
+    let twice = number * 2.0;
+    let in_the_middle = |other: &f32| f64::from(nearest) + f64::from(*other) == twice;
+    let neighbour = [nearest.next_down(), nearest.next_up()].into_iter().find(in_the_middle);
+    let names = |other: &f32| format!("{other:?}").parse() == Ok(number);
+    neighbour.filter(|other| other.is_finite() && names(other)).unwrap_or(nearest)
 }
 
 /// The least and the greatest value of an integer type.

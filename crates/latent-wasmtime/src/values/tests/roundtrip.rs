@@ -79,6 +79,19 @@ proptest! {
 }
 
 #[test]
+fn an_f32_whose_text_reads_as_the_middle_of_two_is_itself() {
+    let value = [Val::Float32(7.038_531e-26)];
+    assert_eq!("7.038531e-26".parse::<f32>(), Ok(7.038_531e-26));
+    #[expect(clippy::cast_possible_truncation, reason = "the rounding in two steps that the test is about")]
+    let rounded_twice = 7.038_531e-26_f64 as f32;
+    assert_ne!(rounded_twice, 7.038_531e-26, "the two steps differ, or this test proves nothing");
+    let signature = takes(&[("x", ValueType::F32)]);
+    let array = as_array(&signature, &value);
+    assert_eq!(array, b"[7.038531e-26]");
+    assert_eq!(decode_params(&signature, &array, &ValueLimits::default()).unwrap(), value);
+}
+
+#[test]
 fn every_exponent_of_f32_survives_its_own_shortest_text() {
     let limits = ValueLimits::default();
     let signature = takes(&[("x", ValueType::F32)]);

@@ -7,6 +7,6 @@ mod lines;
 mod log;
 mod state;
 
-pub use bind::{bind_imports, offered_interfaces};
+pub use bind::{bind_imports, mistyped, offered_interfaces};
 pub use log::LogWriter;
 pub use state::HostState;

@@ -9,7 +9,7 @@ use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 
 use crate::call::FunctionPlan;
-use crate::host::{HostState, bind_imports};
+use crate::host::{HostState, bind_imports, mistyped};
 use crate::inspect::{inspect, malformed, over};
 use crate::settings::EngineSettings;
 use crate::values::{self, UnsupportedType};
@@ -36,10 +36,11 @@ impl PreparedComponent {
         artifact: &ComponentArtifact,
     ) -> Result<Self, PlatformError> {
         let declared = inspect(artifact.bytes(), settings)?;
-        let component = Component::from_binary(engine, artifact.bytes()).map_err(|error| compile_error(&error, settings))?;
+        let component =
+            Component::from_binary(engine, artifact.bytes()).map_err(|error| compile_error(&error, settings))?;
         counts_fit(&component, settings)?;
         let (linker, imports) = bind_imports(engine, &component)?;
-        let pre = linker.instantiate_pre(&component).map_err(|error| link_error(&error))?;
+        let pre = linker.instantiate_pre(&component).map_err(|error| mistyped(&imports, &error))?;
         let mut planned = Planned::default();
         planned.collect(engine, &component);
         let required = component.resources_required().and_then(|needs| needs.max_initial_memory_size);
@@ -174,12 +175,6 @@ fn counts_fit(component: &Component, settings: &EngineSettings) -> Result<(), Pl
         Some((what, count, cap, setting)) => Err(over(what, u64::from(count), u64::from(cap), setting)),
         None => Ok(()),
     }
-}
-
-fn link_error(error: &wasmtime::Error) -> PlatformError {
-    let message = format!("an import of the component has another type than what is offered: {error:#}");
-    PlatformError::new(PlatformErrorCode::IncompatibleContract, message)
-        .with_detail(ErrorDetail::new("component.import"))
 }
 
 #[cfg(test)]

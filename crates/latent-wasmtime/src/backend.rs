@@ -228,8 +228,9 @@ impl Phase0WasmtimeBackend {
     ///
     /// # Errors
     /// As [`WasmtimeBackend::new`].
-    pub fn new(settings: EngineSettings, sink: Arc<dyn LogSink>) -> Result<Self, PlatformError> {
-        WasmtimeBackend::new(EngineSettings { prepared_entries_max: 0, ..settings }, sink).map(Self)
+    pub fn new(mut settings: EngineSettings, sink: Arc<dyn LogSink>) -> Result<Self, PlatformError> {
+        settings.prepared_entries_max = 0;
+        WasmtimeBackend::new(settings, sink).map(Self)
     }
 }
 

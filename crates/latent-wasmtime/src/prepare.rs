@@ -72,12 +72,11 @@ impl PreparedComponent {
     fn no_such_function(&self, target: &FunctionTarget) -> PlatformError {
         let detail = ErrorDetail::new("component.function").with("function", target);
         let refused = self.surface.refused.iter().find(|(known, _)| known == target);
-        let message = match refused {
-            Some((_, reason)) => format!("the function {target} cannot be called: {reason}"),
-            None => {
-                let known: Vec<_> = self.surface.functions.iter().map(|(known, _)| known.to_string()).collect();
-                format!("the component has no function {target}; it exports: {}", known.join(", "))
-            }
+        let message = if let Some((_, reason)) = refused {
+            format!("the function {target} cannot be called: {reason}")
+        } else {
+            let known: Vec<_> = self.surface.functions.iter().map(|(known, _)| known.to_string()).collect();
+            format!("the component has no function {target}; it exports: {}", known.join(", "))
         };
         PlatformError::new(PlatformErrorCode::IncompatibleContract, message).with_detail(detail)
     }
@@ -191,7 +190,7 @@ mod tests {
             (generated::composed(65, 1), "65 core instances, at most 64 are allowed (setting core_instances_max)"),
             (generated::composed(9, 1), "9 memories, at most 8 are allowed (setting memories_max)"),
         ] {
-            let error = Component::from_binary(&engine, &component).err().expect("the pool refuses it");
+            let error = Component::from_binary(&engine, &component).expect_err("the pool refuses it");
             let error = compile_error(&error, &settings);
             assert_eq!(error.code(), PlatformErrorCode::IncompatibleContract);
             assert_eq!(error.message(), format!("the component declares {wanted}"));

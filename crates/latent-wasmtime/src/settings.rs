@@ -74,6 +74,7 @@ pub struct EngineSettings {
 
 /// Bounds of one log record, beyond the activation's budget of log bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "every limit says that it is the most")]
 pub struct LogLimits {
     /// Bytes of a message, and of a line on stdout or stderr; longer ones are cut and marked. Default 4 KiB.
     pub message_bytes_max: u32,

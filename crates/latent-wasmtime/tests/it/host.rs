@@ -57,7 +57,7 @@ async fn only_metadata_for_guests_is_shown() {
 async fn the_time_that_is_left_is_that_to_the_deadline() {
     let bench = bench();
     assert_eq!(bench.json(ask("deadline-millis", "[]")).await, "null");
-    let within = bench.run_within(ask("deadline-millis", "[]"), Some(Duration::from_secs(60))).await;
+    let within = bench.run_within(ask("deadline-millis", "[]"), Some(Duration::from_mins(1))).await;
     let left: u64 = returned(&within).trim_matches('"').parse().unwrap();
     assert!(left <= 60_000 && left > 50_000, "{left}");
 }

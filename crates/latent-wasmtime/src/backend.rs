@@ -211,8 +211,9 @@ impl ExecutionBackend for WasmtimeBackend {
 /// The legacy entry has no admission, so its deadline is turned into a monotonic instant here, from one sample.
 #[expect(clippy::disallowed_methods, reason = "the legacy entry takes its own clock sample")]
 fn monotonic_deadline(request: &ExecutionRequest) -> Option<std::time::Instant> {
-    let now = std::time::Instant::now();
+    // Wall before monotonic: whatever passes between the two makes the deadline late, never early.
     let wall = std::time::SystemTime::now();
+    let now = std::time::Instant::now();
     let deadline = earlier(request.context.deadline, request.budget.deadline)?;
     let left = deadline.duration_since(wall).unwrap_or_default();
     now.checked_add(left)

@@ -6,7 +6,8 @@ use wasmparser::{Parser, Payload};
 
 use crate::settings::EngineSettings;
 
-const WASM_PAGE_BYTES: u64 = 65_536;
+/// Bytes of a page of linear memory; pages of other sizes are not offered.
+pub const WASM_PAGE_BYTES: u64 = 65_536;
 
 /// What the modules of a component declare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

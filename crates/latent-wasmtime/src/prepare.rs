@@ -10,7 +10,7 @@ use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 
 use crate::call::FunctionPlan;
 use crate::host::{HostState, bind_imports, mistyped};
-use crate::inspect::{inspect, malformed, over};
+use crate::inspect::{WASM_PAGE_BYTES, inspect, malformed, over};
 use crate::settings::EngineSettings;
 use crate::values::{self, UnsupportedType};
 
@@ -43,14 +43,14 @@ impl PreparedComponent {
         let pre = linker.instantiate_pre(&component).map_err(|error| mistyped(&imports, &error))?;
         let mut planned = Planned::default();
         planned.collect(engine, &component);
-        let required = component.resources_required().and_then(|needs| needs.max_initial_memory_size);
+        let pages = component.resources_required().and_then(|needs| needs.max_initial_memory_size);
         let range = component.image_range();
         Ok(Self {
             pre,
             plans: planned.plans,
             surface: planned.surface,
             imports: imports.into_boxed_slice(),
-            declared_memory_bytes: required.unwrap_or(declared.memory_bytes),
+            declared_memory_bytes: pages.map_or(declared.memory_bytes, |pages| pages.saturating_mul(WASM_PAGE_BYTES)),
             code_bytes: (range.end as usize - range.start as usize) as u64,
         })
     }
@@ -152,6 +152,11 @@ fn compile_error(error: &wasmtime::Error, settings: &EngineSettings) -> Platform
 /// The refusal of a component that holds more objects than the pool allows one to have. The engine counts them
 /// through all nested components, but says so in words only.
 fn counted_by_the_pool(text: &str, settings: &EngineSettings) -> Option<PlatformError> {
+    if let Some(of) = text.strip_prefix("instance allocation for this ") {
+        let bytes = of.split_once(" requires ")?.1.split_once(" bytes")?.0.parse().ok()?;
+        let cap = u64::from(settings.instance_bytes_max);
+        return Some(over("bytes of instance state", bytes, cap, "instance_bytes_max"));
+    }
     let (count, what) = text.strip_prefix("The component transitively contains ")?.split_once(' ')?;
     let count = count.parse().ok()?;
     let kinds = [
@@ -198,6 +203,8 @@ mod tests {
         let tables = "The component transitively contains 40 tables, which exceeds the configured maximum of 32";
         let error = counted_by_the_pool(tables, &settings).unwrap();
         assert_eq!(error.message(), "the component declares 40 tables, at most 32 are allowed (setting tables_max)");
-        assert_eq!(counted_by_the_pool("The component transitively contains nothing", &settings), None);
+        for other in ["The component transitively contains nothing", "instance allocation for this requires", ""] {
+            assert_eq!(counted_by_the_pool(other, &settings), None);
+        }
     }
 }

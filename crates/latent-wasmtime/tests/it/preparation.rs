@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -260,6 +261,25 @@ async fn a_deadline_ends_an_activation_that_waits_for_the_compiler_and_its_code_
     assert_eq!(bench.backend.resources().prepared_entries, 0, "the run did not wait for the compiler");
     until_kept(&bench, 1).await;
     assert_eq!(bench.json(nop_of(&artifact)).await, "null");
+    bench.assert_healthy().await;
+}
+
+#[tokio::test]
+async fn an_activation_that_is_dropped_while_it_waits_for_the_compiler_holds_nothing() {
+    let bench = bench_with(settings());
+    let artifact = slow(500);
+    let request = nop_of(&artifact);
+    let cancellation = suite::cancellation(&request, None);
+    let mut run = bench.backend.invoke_contained(request, cancellation);
+    poll_fn(|cx| {
+        assert!(run.as_mut().poll(cx).is_pending(), "the compiler takes longer than one poll");
+        Poll::Ready(())
+    })
+    .await;
+    assert_eq!(bench.backend.resources().running_invocations, 1);
+    drop(run);
+    assert!(bench.backend.resources().is_idle());
+    until_kept(&bench, 1).await;
     bench.assert_healthy().await;
 }
 

@@ -106,7 +106,7 @@ fn a_queued_activation_is_cancelled_without_a_cell() {
 #[test]
 fn ten_thousand_cancels_at_once_cancel_once() {
     on_node(Setup::default(), |node| async move {
-        let call = spin().within(Duration::from_secs(3600));
+        let call = spin().within(Duration::from_hours(1));
         let id = call.id();
         let run = node.spawn(call);
         until("it runs", || node.runner.snapshot().running_invocations == 1).await;

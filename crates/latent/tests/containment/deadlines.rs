@@ -108,7 +108,7 @@ fn a_deadline_beyond_all_time_does_not_disturb_the_queue() {
 fn a_direct_legacy_call_ends_by_the_earlier_of_its_two_deadlines() {
     alone_on_node(Setup::default(), |node| async move {
         node.warm("containment-capsule").await;
-        let (near, far) = (Duration::from_millis(60), Duration::from_secs(3600));
+        let (near, far) = (Duration::from_millis(60), Duration::from_hours(1));
         for (of_context, of_budget) in [(near, far), (far, near)] {
             let started = now();
             let mut request = spinning();
@@ -133,7 +133,7 @@ fn a_contained_call_keeps_the_deadline_of_its_admission_whatever_the_request_say
     on_node(Setup::default(), |node| async move {
         let admitted = Duration::from_millis(30);
         let mut request = spinning();
-        request.budget.deadline = wall_now().checked_add(Duration::from_secs(3600));
+        request.budget.deadline = wall_now().checked_add(Duration::from_hours(1));
         let cancellation = suite::cancellation(&request, Some(admitted));
         let run = node.backend.invoke_contained(request, cancellation);
         let contained =
@@ -141,7 +141,7 @@ fn a_contained_call_keeps_the_deadline_of_its_admission_whatever_the_request_say
         assert_eq!(contained.report.outcome, ExecutionOutcome::DeadlineExceeded);
 
         let request = suite::request(&artifact("containment-capsule"), CAPSULE_ECHO, "[\"hi\"]");
-        let tightened = suite::cancellation(&request, Some(Duration::from_secs(3600))).tightened(Some(now()));
+        let tightened = suite::cancellation(&request, Some(Duration::from_hours(1))).tightened(Some(now()));
         let contained = node.backend.invoke_contained(request, tightened).await;
         assert_eq!(contained.report.outcome, ExecutionOutcome::DeadlineExceeded, "an earlier one tightens");
     });

@@ -72,7 +72,7 @@ struct EverySecond(AtomicUsize);
 
 impl LogSink for EverySecond {
     fn offer(&self, _record: LogRecord, _bytes: u64) -> Result<(), LogRefused> {
-        if self.0.fetch_add(1, Ordering::Relaxed) % 2 == 0 { Ok(()) } else { Err(LogRefused) }
+        if self.0.fetch_add(1, Ordering::Relaxed).is_multiple_of(2) { Ok(()) } else { Err(LogRefused) }
     }
 }
 

@@ -57,11 +57,11 @@ fn beside(threads: usize, spinners: usize, busy: fn() -> Call) {
         until("all spin", || node.runner.snapshot().running_invocations == spinners).await;
         let timers = tokio::spawn(timers(over.clone()));
         let echoes = tokio::spawn(echoes(over.clone()));
-        let calls = tokio::spawn(calls(node.clone(), over));
+        let healthy = tokio::spawn(calls(node, over));
         println!("{spinners} of {} on {threads} threads:", busy());
         prompt("5 ms timer, lateness", timers.await.expect("samples"));
         prompt("loopback echo", echoes.await.expect("samples"));
-        prompt("healthy call", calls.await.expect("samples"));
+        prompt("healthy call", healthy.await.expect("samples"));
         for elapsed in join_all(spinning).await {
             let elapsed = elapsed.expect("a spinner's report");
             assert!(elapsed >= SPIN_FOR && elapsed <= SPIN_FOR + tolerance, "{elapsed:?}");
@@ -91,12 +91,12 @@ async fn echoes(over: Arc<AtomicBool>) -> Vec<Duration> {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let mut client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("a connection");
     client.set_nodelay(true).expect("an option every socket has");
-    let (mut served, _) = listener.accept().await.expect("the connection");
+    let (mut peer, _) = listener.accept().await.expect("the connection");
     let server = tokio::spawn(async move {
-        served.set_nodelay(true).expect("an option every socket has");
+        peer.set_nodelay(true).expect("an option every socket has");
         let mut byte = [0];
-        while served.read_exact(&mut byte).await.is_ok() {
-            served.write_all(&byte).await.expect("the client reads");
+        while peer.read_exact(&mut byte).await.is_ok() {
+            peer.write_all(&byte).await.expect("the client reads");
         }
     });
     let mut samples = Vec::new();

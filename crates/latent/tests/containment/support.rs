@@ -131,10 +131,8 @@ impl Node {
     pub async fn run(&self, call: Call) -> ActivationReport {
         let name = call.to_string();
         let run = self.runner.run(call.envelope, call.artifact);
-        match tokio::time::timeout(WATCHDOG, run).await {
-            Ok(report) => report,
-            Err(_elapsed) => panic!("{name} did not end within the watchdog"),
-        }
+        let ended = tokio::time::timeout(WATCHDOG, run).await;
+        ended.unwrap_or_else(|elapsed| panic!("{name} did not end within the watchdog: {elapsed}"))
     }
 
     /// The same in a task of its own.

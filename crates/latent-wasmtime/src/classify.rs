@@ -175,8 +175,14 @@ pub fn category(trap: Trap) -> &'static str {
 mod tests {
     use super::*;
 
-    const BOUNDS: Bounds =
-        Bounds { table_elements: 1, core_instances: 6, handles: 2, host_resources: 3, host_call_bytes: 4, random_bytes: 5 };
+    const BOUNDS: Bounds = Bounds {
+        table_elements: 1,
+        core_instances: 6,
+        handles: 2,
+        host_resources: 3,
+        host_call_bytes: 4,
+        random_bytes: 5,
+    };
 
     fn trap() -> wasmtime::Error {
         wasmtime::Error::from(Trap::UnreachableCodeReached)

@@ -131,9 +131,10 @@ async fn a_pool_without_a_free_slot_is_a_retryable_refusal_and_not_a_trap() {
         ExecutionOutcome::Failed(error) => error,
         other => panic!("{other:?}"),
     };
-    assert_eq!(error.details().iter().map(latent_core::ErrorDetail::kind).collect::<Vec<_>>(), [
-        "activation.pool-exhausted"
-    ]);
+    assert_eq!(
+        error.details().iter().map(latent_core::ErrorDetail::kind).collect::<Vec<_>>(),
+        ["activation.pool-exhausted"]
+    );
     assert!(PlatformError::is_retryable(&error));
     latch.request_cancel();
     assert_eq!(first.await.report.outcome, ExecutionOutcome::Cancelled);

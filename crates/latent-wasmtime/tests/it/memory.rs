@@ -5,9 +5,7 @@ use latent_executor::{ExecutionBackend as _, ExecutionRequest};
 use latent_guests::generated;
 use latent_wasmtime::EngineSettings;
 
-use crate::support::{
-    Bench, bench, every_allocator, generated_request, limit, on_demand, request, returned,
-};
+use crate::support::{Bench, bench, every_allocator, generated_request, limit, on_demand, request, returned};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 64 << 10;

@@ -45,7 +45,7 @@ pub trait PreparedCode: Any + Send + Sync {
     /// Every import that the component declares, optional ones included.
     fn imports(&self) -> &[ImportName];
 
-    /// The least linear memory one instance needs, in bytes, over all its memories.
+    /// Bytes of linear memory below which no instance can be made: what its largest memory begins with.
     fn declared_memory_bytes(&self) -> u64;
 }
 

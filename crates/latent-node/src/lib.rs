@@ -10,5 +10,6 @@
 //! everything up pessimistically. Specification: `activation-containment.md`, "Cleanup ordering".
 
 mod runner;
+pub mod runtime;
 
 pub use runner::{ActivationReport, ActivationRunnerSnapshot, Phase0ActivationRunner, Phase0ActivationRunnerConfig};

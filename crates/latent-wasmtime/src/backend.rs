@@ -207,8 +207,9 @@ impl ExecutionBackend for WasmtimeBackend {
 /// The legacy entry has no admission, so its deadline is turned into a monotonic instant here, from one sample.
 #[expect(clippy::disallowed_methods, reason = "the legacy entry takes its own clock sample")]
 fn monotonic_deadline(request: &ExecutionRequest) -> Option<std::time::Instant> {
-    let now = std::time::Instant::now();
+    // Wall before monotonic: whatever passes between the two makes the deadline late, never early.
     let wall = std::time::SystemTime::now();
+    let now = std::time::Instant::now();
     let deadline = earlier(request.context.deadline, request.budget.deadline)?;
     let left = deadline.duration_since(wall).unwrap_or_default();
     now.checked_add(left)
@@ -224,8 +225,9 @@ impl Phase0WasmtimeBackend {
     ///
     /// # Errors
     /// As [`WasmtimeBackend::new`].
-    pub fn new(settings: EngineSettings, sink: Arc<dyn LogSink>) -> Result<Self, PlatformError> {
-        WasmtimeBackend::new(EngineSettings { prepared_entries_max: 0, ..settings }, sink).map(Self)
+    pub fn new(mut settings: EngineSettings, sink: Arc<dyn LogSink>) -> Result<Self, PlatformError> {
+        settings.prepared_entries_max = 0;
+        WasmtimeBackend::new(settings, sink).map(Self)
     }
 }
 

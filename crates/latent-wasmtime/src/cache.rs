@@ -87,7 +87,7 @@ impl Preparer {
         if let Some(code) = table.touch(key) {
             return Ok(Lookup::Kept(code));
         }
-        if table.waiting.values().map(Vec::len).sum::<usize>() >= self.waiting_max {
+        if table.waiters() >= self.waiting_max {
             return Err(queue_full(self.waiting_max));
         }
         let (answer, receiver) = oneshot::channel();
@@ -134,6 +134,18 @@ impl Table {
         let kept = self.kept.get_mut(&key)?;
         kept.used = self.uses;
         Some(kept.code.clone())
+    }
+
+    /// How many wait. Those that left are forgotten here, which gives their places to others; what they asked for is
+    /// compiled and kept all the same.
+    fn waiters(&mut self) -> usize {
+        let waiting = self.waiting.values_mut();
+        waiting
+            .map(|waiters| {
+                waiters.retain(|waiter| !waiter.is_closed());
+                waiters.len()
+            })
+            .sum()
     }
 
     /// Keeps `code`, then lets the least recently used go until the bounds hold. The newest always stays. What is let

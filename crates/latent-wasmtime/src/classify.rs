@@ -113,6 +113,25 @@ fn root_text(error: &wasmtime::Error) -> String {
     latent_core::error::cut(&text, latent_core::error::MESSAGE_BYTES_MAX).to_owned()
 }
 
+/// Words of the engine's untyped errors about results that it could not lift.
+const LIFTING: &[&str] = &[
+    "realloc",
+    "out of bounds",
+    "not aligned",
+    "unaligned",
+    "invalid utf-8",
+    "incomplete utf-8",
+    "discriminant",
+    "converted integer",
+    "unexpected",
+    "unknown handle",
+    "beyond end of memory",
+    "pointer",
+    "char",
+    "list",
+    "string",
+];
+
 /// Errors that a guest causes without a trap code: results that cannot be lifted, a `realloc` that misbehaves,
 /// entering an instance again. They are the guest's doing, so they count as traps.
 fn guest_fault(error: &wasmtime::Error) -> ExecutionOutcome {
@@ -122,23 +141,6 @@ fn guest_fault(error: &wasmtime::Error) -> ExecutionOutcome {
         return ExecutionOutcome::Trapped { category: "invalid-result" };
     }
     let text = root_text(error);
-    const LIFTING: &[&str] = &[
-        "realloc",
-        "out of bounds",
-        "not aligned",
-        "unaligned",
-        "invalid utf-8",
-        "incomplete utf-8",
-        "discriminant",
-        "converted integer",
-        "unexpected",
-        "unknown handle",
-        "beyond end of memory",
-        "pointer",
-        "char",
-        "list",
-        "string",
-    ];
     let lower = text.to_ascii_lowercase();
     if LIFTING.iter().any(|known| lower.contains(known)) {
         return ExecutionOutcome::Trapped { category: "invalid-result" };

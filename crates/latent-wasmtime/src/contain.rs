@@ -49,6 +49,10 @@ pub enum Guards<'a> {
     },
 }
 
+/// Fuel after which guest code is made to say what it burnt. Between its calls it counts in a register, which a stop
+/// throws away: what is reported of a stopped loop falls short by at most this much.
+const FUEL_SAVE_INTERVAL: u64 = 1_000_000;
+
 /// How the guarded part of a run ended.
 enum Ended<T> {
     Done(T),
@@ -157,9 +161,8 @@ fn open<'a>(
     let state = HostState::new(settings, context, cancellation.clone(), sink, limiter);
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
-    store.set_fuel(fuel).map_err(|error| {
-        PlatformError::new(PlatformErrorCode::Internal, format_args!("the engine does not count fuel: {error}"))
-    })?;
+    store.set_fuel(fuel).map_err(|error| no_fuel(&error))?;
+    store.fuel_async_yield_interval(Some(FUEL_SAVE_INTERVAL)).map_err(|error| no_fuel(&error))?;
     store.set_hostcall_fuel(settings.host_call_bytes_max as usize);
     store.set_max_component_handles(settings.handles_max as usize);
     let ticks = u64::from(settings.epoch_deadline_ticks);
@@ -172,6 +175,10 @@ fn open<'a>(
         }
     });
     Ok(LiveStore::new(store, ledger, started, held))
+}
+
+fn no_fuel(error: &wasmtime::Error) -> PlatformError {
+    PlatformError::new(PlatformErrorCode::Internal, format_args!("the engine does not count fuel: {error}"))
 }
 
 async fn invoke(

@@ -2,11 +2,12 @@
 //! counts their modules declare. Nothing is compiled or allocated in proportion to what the bytes claim.
 
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
-use wasmparser::{Encoding, Parser, Payload};
+use wasmparser::{Parser, Payload};
 
 use crate::settings::EngineSettings;
 
-const WASM_PAGE_BYTES: u64 = 65_536;
+/// Bytes of a page of linear memory; pages of other sizes are not offered.
+pub const WASM_PAGE_BYTES: u64 = 65_536;
 
 /// What the modules of a component declare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,7 +101,6 @@ fn declared(bytes: &[u8]) -> Result<Declared, wasmparser::BinaryReaderError> {
     let mut most = Declared::default();
     for payload in Parser::new(0).parse_all(bytes) {
         match payload? {
-            Payload::Version { encoding: Encoding::Module, .. } => (),
             Payload::MemorySection(memories) => {
                 most.memories = most.memories.max(memories.count());
                 for memory in memories {
@@ -151,8 +151,7 @@ mod tests {
 
     #[test]
     fn a_component_over_the_size_cap_is_refused_by_name() {
-        let mut settings = EngineSettings::default();
-        settings.component_bytes_max = 10;
+        let settings = EngineSettings { component_bytes_max: 10, ..EngineSettings::default() };
         let error = inspect(&[0; 11], &settings).unwrap_err();
         assert!(error.message().contains("11 bytes") && error.message().contains("component_bytes_max"));
     }

@@ -87,30 +87,22 @@ fn grown(total: u64, current: usize, desired: usize, maximum: Option<usize>, bou
 
 impl ResourceLimiter for Limiter {
     fn memory_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        match grown(self.memory_bytes, current, desired, maximum, self.memory_bytes_max) {
-            Some(total) => {
-                self.memory_bytes = total;
-                self.ledger.observe_memory(total);
-                Ok(true)
-            }
-            None => {
-                self.memory_denied = true;
-                Ok(false)
-            }
-        }
+        let Some(total) = grown(self.memory_bytes, current, desired, maximum, self.memory_bytes_max) else {
+            self.memory_denied = true;
+            return Ok(false);
+        };
+        self.memory_bytes = total;
+        self.ledger.observe_memory(total);
+        Ok(true)
     }
 
     fn table_growing(&mut self, current: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        match grown(self.table_elements, current, desired, maximum, self.table_elements_max) {
-            Some(total) => {
-                self.table_elements = total;
-                Ok(true)
-            }
-            None => {
-                self.table_denied = true;
-                Ok(false)
-            }
-        }
+        let Some(total) = grown(self.table_elements, current, desired, maximum, self.table_elements_max) else {
+            self.table_denied = true;
+            return Ok(false);
+        };
+        self.table_elements = total;
+        Ok(true)
     }
 
     fn instances(&self) -> usize {

@@ -7,8 +7,8 @@ use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 
 use crate::call::FunctionPlan;
-use crate::host::{HostState, bind_imports};
-use crate::inspect::{inspect, malformed, over};
+use crate::host::{HostState, bind_imports, mistyped};
+use crate::inspect::{WASM_PAGE_BYTES, inspect, malformed, over};
 use crate::settings::EngineSettings;
 use crate::values::{self, UnsupportedType};
 
@@ -39,17 +39,17 @@ impl PreparedComponent {
             Component::from_binary(engine, artifact.bytes()).map_err(|error| compile_error(&error, settings))?;
         counts_fit(&component, settings)?;
         let (linker, imports) = bind_imports(engine, &component)?;
-        let pre = linker.instantiate_pre(&component).map_err(|error| link_error(&error))?;
+        let pre = linker.instantiate_pre(&component).map_err(|error| mistyped(&imports, &error))?;
         let mut planned = Planned::default();
         planned.collect(engine, &component);
-        let required = component.resources_required().and_then(|needs| needs.max_initial_memory_size);
+        let pages = component.resources_required().and_then(|needs| needs.max_initial_memory_size);
         let range = component.image_range();
         Ok(Self {
             pre,
             surface: std::mem::take(&mut planned.surface),
             plans: planned.sorted(),
             imports: imports.into_boxed_slice(),
-            declared_memory_bytes: required.unwrap_or(declared.memory_bytes),
+            declared_memory_bytes: pages.map_or(declared.memory_bytes, |pages| pages.saturating_mul(WASM_PAGE_BYTES)),
             code_bytes: (range.end as usize - range.start as usize) as u64,
         })
     }
@@ -74,12 +74,11 @@ impl PreparedComponent {
     fn no_such_function(&self, target: &FunctionTarget) -> PlatformError {
         let detail = ErrorDetail::new("component.function").with("function", target);
         let refused = self.surface.refused.iter().find(|(known, _)| known == target);
-        let message = match refused {
-            Some((_, reason)) => format!("the function {target} cannot be called: {reason}"),
-            None => {
-                let known: Vec<_> = self.surface.functions.iter().map(|(known, _)| known.to_string()).collect();
-                format!("the component has no function {target}; it exports: {}", known.join(", "))
-            }
+        let message = if let Some((_, reason)) = refused {
+            format!("the function {target} cannot be called: {reason}")
+        } else {
+            let known: Vec<_> = self.surface.functions.iter().map(|(known, _)| known.to_string()).collect();
+            format!("the component has no function {target}; it exports: {}", known.join(", "))
         };
         PlatformError::new(PlatformErrorCode::IncompatibleContract, message).with_detail(detail)
     }
@@ -160,6 +159,11 @@ fn compile_error(error: &wasmtime::Error, settings: &EngineSettings) -> Platform
 /// The refusal of a component that holds more objects than the pool allows one to have. The engine counts them
 /// through all nested components, but says so in words only.
 fn counted_by_the_pool(text: &str, settings: &EngineSettings) -> Option<PlatformError> {
+    if let Some(of) = text.strip_prefix("instance allocation for this ") {
+        let bytes = of.split_once(" requires ")?.1.split_once(" bytes")?.0.parse().ok()?;
+        let cap = u64::from(settings.instance_bytes_max);
+        return Some(over("bytes of instance state", bytes, cap, "instance_bytes_max"));
+    }
     let (count, what) = text.strip_prefix("The component transitively contains ")?.split_once(' ')?;
     let count = count.parse().ok()?;
     let kinds = [
@@ -184,12 +188,6 @@ fn counts_fit(component: &Component, settings: &EngineSettings) -> Result<(), Pl
     }
 }
 
-fn link_error(error: &wasmtime::Error) -> PlatformError {
-    let message = format!("an import of the component has another type than what is offered: {error:#}");
-    PlatformError::new(PlatformErrorCode::IncompatibleContract, message)
-        .with_detail(ErrorDetail::new("component.import"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,7 +202,7 @@ mod tests {
             (generated::composed(65, 1), "65 core instances, at most 64 are allowed (setting core_instances_max)"),
             (generated::composed(9, 1), "9 memories, at most 8 are allowed (setting memories_max)"),
         ] {
-            let error = Component::from_binary(&engine, &component).err().expect("the pool refuses it");
+            let error = Component::from_binary(&engine, &component).expect_err("the pool refuses it");
             let error = compile_error(&error, &settings);
             assert_eq!(error.code(), PlatformErrorCode::IncompatibleContract);
             assert_eq!(error.message(), format!("the component declares {wanted}"));
@@ -212,6 +210,8 @@ mod tests {
         let tables = "The component transitively contains 40 tables, which exceeds the configured maximum of 32";
         let error = counted_by_the_pool(tables, &settings).unwrap();
         assert_eq!(error.message(), "the component declares 40 tables, at most 32 are allowed (setting tables_max)");
-        assert_eq!(counted_by_the_pool("The component transitively contains nothing", &settings), None);
+        for other in ["The component transitively contains nothing", "instance allocation for this requires", ""] {
+            assert_eq!(counted_by_the_pool(other, &settings), None);
+        }
     }
 }

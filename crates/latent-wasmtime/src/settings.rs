@@ -36,6 +36,9 @@ pub struct EngineSettings {
     pub tables_max: u32,
     /// Core instances a component may have. Default 64; Python components use 14.
     pub core_instances_max: u32,
+    /// Bytes of the engine's own state of one instance: globals, function references, headers of memories and tables.
+    /// Default 4 MiB. Enforced by the pool only.
+    pub instance_bytes_max: u32,
     /// Elements over all tables of one activation, 8 bytes each. Default 20,000; JS components use 8,000.
     pub table_elements_max: u32,
     /// The largest component. Default 64 MiB.
@@ -74,6 +77,7 @@ pub struct EngineSettings {
 
 /// Bounds of one log record, beyond the activation's budget of log bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "every limit says that it is the most")]
 pub struct LogLimits {
     /// Bytes of a message, and of a line on stdout or stderr; longer ones are cut and marked. Default 4 KiB.
     pub message_bytes_max: u32,
@@ -107,6 +111,7 @@ impl EngineSettings {
             memories_max: 8,
             tables_max: 32,
             core_instances_max: 64,
+            instance_bytes_max: 4 << 20,
             table_elements_max: 20_000,
             component_bytes_max: 64 << 20,
             handles_max: 4096,

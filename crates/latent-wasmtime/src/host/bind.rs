@@ -172,6 +172,22 @@ fn refused(import: &str, wanted: Option<&str>, nearest: Option<&Interface>) -> P
     )
 }
 
+/// The refusal of a component that imports an offered interface with other types. The engine names the import in
+/// words only, so that it is found among those declared.
+pub fn mistyped(imports: &[ImportName], error: &wasmtime::Error) -> PlatformError {
+    let whole = format!("{error:#}");
+    let named = |import: &&ImportName| whole.contains(&format!("`{import}`"));
+    let import = imports.iter().find(named).map_or("unknown", |import| &*import.0);
+    let (name, wanted) = import.split_once('@').unwrap_or((import, "none"));
+    let nearest = nearest(name).map_or("none".to_owned(), |n| format!("{}@{}", n.name, n.version));
+    let causes: Vec<_> = error.chain().skip(1).map(ToString::to_string).collect();
+    let reason = if causes.is_empty() { whole } else { causes.join(": ") };
+    let message = format!("the component imports {import} with other types than {nearest} offers: {reason}");
+    PlatformError::new(PlatformErrorCode::IncompatibleContract, message).with_detail(
+        ErrorDetail::new("component.import").with("import", import).with("wanted", wanted).with("nearest", nearest),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -65,11 +65,24 @@ impl Line {
     }
 
     fn emit(&mut self) {
-        let text = String::from_utf8_lossy(&self.bytes);
+        let bytes = if self.truncated { without_half_a_character(&self.bytes) } else { &self.bytes };
+        let text = String::from_utf8_lossy(bytes);
         let text = text.strip_suffix('\r').unwrap_or(&text);
-        self.log.write_line(self.level, self.stream, text, self.truncated);
+        // Bytes that are no text take more room as text than they had.
+        let kept = latent_core::error::cut(text, self.log.message_bytes_max());
+        self.log.write_line(self.level, self.stream, kept, self.truncated || kept.len() < text.len());
         self.bytes.clear();
         self.truncated = false;
+    }
+}
+
+/// What is left of a cut line without the character that the cut went through.
+fn without_half_a_character(bytes: &[u8]) -> &[u8] {
+    let is_continuation = |byte: &u8| byte & 0xc0 == 0x80;
+    let begun = bytes.iter().rposition(|byte| !is_continuation(byte)).unwrap_or(bytes.len());
+    match std::str::from_utf8(&bytes[begun..]) {
+        Err(error) if error.error_len().is_none() => &bytes[..begun],
+        _ => bytes,
     }
 }
 

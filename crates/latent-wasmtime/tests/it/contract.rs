@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use latent_executor::suite::{self, Call, Subject};
 use latent_executor::{BoundedLogSink, ExecutionBackend};
-use latent_wasmtime::{EngineSettings, Phase0WasmtimeBackend};
+use latent_wasmtime::{EngineSettings, PagemapScanChoice, Phase0WasmtimeBackend};
 
-use crate::support::{artifact, bench};
+use crate::support::{artifact, bench, bench_with, on_demand};
 
 fn spell(call: Call) -> (&'static str, &'static str) {
     match call {
@@ -23,6 +23,25 @@ async fn the_cached_backend_passes_the_contract() {
     let backend = bench().backend;
     suite::run(&Subject::new(backend.clone(), artifact("containment-capsule"), spell)).await;
     assert_eq!(backend.resources().prepared_entries, 1);
+}
+
+#[tokio::test]
+async fn the_backend_on_demand_passes_the_contract_and_says_what_it_is() {
+    let bench = on_demand();
+    suite::run(&Subject::new(bench.backend.clone(), artifact("containment-capsule"), spell)).await;
+    let report = bench.backend.report();
+    assert!(!report.pooling && !report.pagemap_scan, "{report:?}");
+}
+
+#[tokio::test]
+async fn the_backend_without_the_scan_passes_the_contract_and_says_why() {
+    let mut settings = EngineSettings::for_cells(4);
+    settings.pagemap_scan = PagemapScanChoice::Off;
+    let bench = bench_with(settings);
+    suite::run(&Subject::new(bench.backend.clone(), artifact("containment-capsule"), spell)).await;
+    let report = bench.backend.report();
+    assert!(report.pooling && !report.pagemap_scan, "{report:?}");
+    assert_eq!(report.reason.as_deref(), Some("the dirty-page scan is switched off"));
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ const STAGES: &[(&str, ExecutionOutcome)] = &[
     ("trap-start", ExecutionOutcome::Trapped { category: "unreachable" }),
 ];
 
-async fn fail_at_every_stage(bench: &Bench, rounds: u32) {
+async fn fail_at_every_stage(bench: &Bench, rounds: usize) {
     for (fixture, ending) in STAGES {
         let mut request = request(fixture, "run", "run", "[]");
         request.budget.memory_bytes = 2 << 20;
@@ -79,7 +79,9 @@ async fn hold_at_once(bench: &Bench, artifact: &ComponentArtifact, target: &str,
         if bench.backend.resources().component_instances == count as u64 { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    latches.iter().for_each(|latch| latch.request_cancel());
+    for latch in latches {
+        latch.request_cancel();
+    }
     for run in runs {
         assert_eq!(run.await.report.outcome, ExecutionOutcome::Cancelled);
     }
@@ -97,7 +99,7 @@ async fn everything_is_free(bench: &Bench) {
 #[tokio::test]
 async fn a_hundred_thousand_failed_instantiations_leave_every_slot_of_the_pool_free() {
     let bench = bench();
-    fail_at_every_stage(&bench, 100_000_u32.div_ceil(STAGES.len() as u32)).await;
+    fail_at_every_stage(&bench, 100_000_usize.div_ceil(STAGES.len())).await;
     everything_is_free(&bench).await;
 }
 

@@ -36,7 +36,9 @@ async fn nothing_is_left(bench: &Bench, bytes: u32, rounds: u32) {
 
 #[tokio::test]
 async fn a_megabyte_that_a_tenant_filled_is_zero_for_the_next() {
-    nothing_is_left(&bench_with(one_slot()), MIB, 10_000).await;
+    let bench = bench_with(one_slot());
+    println!("{:?}", bench.backend.report());
+    nothing_is_left(&bench, MIB, 10_000).await;
 }
 
 #[tokio::test]

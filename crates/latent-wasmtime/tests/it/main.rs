@@ -1,9 +1,15 @@
 //! The adapter on real guests: the port's contract, then every way in which a guest can misbehave.
 
 mod allocations;
+mod bytes;
 mod contract;
+mod host;
+mod imports;
 mod instantiation;
 mod isolation;
 mod limits;
+mod logs;
 mod memory;
+mod preparation;
 mod support;
+mod values;

@@ -1,7 +1,7 @@
 //! Linear memory and tables: one grant over everything that an activation instantiates, on every allocator.
 
 use latent_core::{ExecutionOutcome, PlatformErrorCode};
-use latent_executor::{ExecutionBackend as _, ExecutionRequest};
+use latent_executor::{ComponentArtifact, ExecutionBackend as _, ExecutionRequest};
 use latent_guests::generated;
 use latent_wasmtime::EngineSettings;
 
@@ -162,6 +162,43 @@ fn core_instances(count: usize) -> Vec<u8> {
         generated::CONTRACT
     );
     wat::parse_str(text).expect("the text is well-formed")
+}
+
+#[tokio::test]
+async fn more_state_of_the_engine_than_the_setting_is_refused_by_name() {
+    let bench = bench();
+    let with_globals = |count: usize| {
+        let globals = "(global i64 (i64.const 0))".repeat(count);
+        let text = format!(
+            r#"(component
+              (core module $guest {globals} (func (export "nop")))
+              (core instance $guest (instantiate $guest))
+              (func $nop (canon lift (core func $guest "nop")))
+              (instance $contract (export "nop" (func $nop)))
+              (export "{}" (instance $contract)))"#,
+            generated::CONTRACT
+        );
+        wat::parse_str(text).expect("the text is well-formed")
+    };
+    let error = bench.refusal(generated_request(with_globals(300_000), "nop", "[]")).await;
+    assert_eq!(error.code(), PlatformErrorCode::IncompatibleContract);
+    for part in ["bytes of instance state", "4194304", "instance_bytes_max"] {
+        assert!(error.message().contains(part), "{}", error.message());
+    }
+    assert_eq!(bench.json(generated_request(with_globals(200_000), "nop", "[]")).await, "null");
+}
+
+#[tokio::test]
+async fn what_a_component_declares_is_known_once_it_is_prepared() {
+    let bench = bench();
+    for (component, bytes) in [
+        (generated::declared_minimum(0), 0),
+        (generated::declared_minimum(17), 17 * PAGE),
+        (generated::composed(3, 5), 5 * PAGE),
+    ] {
+        let prepared = bench.backend.prepare_for_use(ComponentArtifact::new(component)).await.unwrap();
+        assert_eq!(prepared.prepared_use().code().declared_memory_bytes(), bytes);
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,207 @@
+//! The command line: what can be asked for, how it is written, and the help that needs no other page.
+//!
+//! Invariant: a value that has been parsed is usable; what is refused here never reaches a node.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use latent_core::MediaType;
+use latent_scheduler::POOL_CAPACITY_MAX;
+
+use crate::run::quantities::{parse_duration, parse_memory, parse_size};
+
+/// The most activations in flight: each that waits costs a few kilobytes.
+const CONCURRENCY_MAX: u64 = 100_000;
+
+/// Runs WebAssembly components as short activations in a fixed number of cells.
+#[derive(Debug, Parser)]
+#[command(name = "latent", version, disable_help_subcommand = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Calls one exported function of a component, in a cell of a node that lives as long as the command
+    Run(RunArgs),
+}
+
+/// What `latent run` takes.
+#[derive(Debug, Args)]
+#[command(long_about = LONG_ABOUT, after_long_help = AFTER_LONG_HELP)]
+pub struct RunArgs {
+    /// The component: a `.wasm` file, or a `.wat` file with component text
+    pub component: PathBuf,
+
+    /// The function to call; without this the only exported one
+    ///
+    /// Written CONTRACT#FUNCTION, such as `example:text-stats/analyze@1.0.0#reverse`. The contract may be shortened
+    /// while one function remains: `example:text-stats/analyze#reverse`, `analyze#reverse`, `reverse`.
+    #[arg(long, value_name = "CONTRACT#FUNCTION")]
+    pub call: Option<String>,
+
+    /// The arguments: JSON, `@FILE`, or `-` for standard input [default: none]
+    ///
+    /// An array of the parameters in order, or an object by parameter name. With media type application/octet-stream
+    /// these are the bytes of the only parameter: the text as it stands, or the content of the file.
+    #[arg(long, value_name = "JSON|@FILE|-")]
+    pub args: Option<String>,
+
+    /// How the arguments are to be read and the result to be written
+    ///
+    /// `application/json`, or `application/octet-stream` for a function from `list<u8>` to `list<u8>`.
+    #[arg(long, value_name = "TYPE", default_value = "application/json", value_parser = parse_media_type)]
+    pub media_type: MediaType,
+
+    /// Fuel of one activation, about one unit an instruction
+    #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    pub fuel: u64,
+
+    /// Linear memory of one activation, over all its memories
+    #[arg(long, value_name = "SIZE", default_value = "64Mi", value_parser = parse_memory)]
+    pub memory: u64,
+
+    /// How long an activation may take, its wait for a cell included [default: no deadline]
+    ///
+    /// A number with its unit: `500ms`, `2s`, `1h 30m`. Compiling the component is not part of it.
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    pub deadline: Option<Duration>,
+
+    /// Log records of one activation, in bytes of their canonical encoding; later ones are dropped
+    #[arg(long, value_name = "SIZE", default_value = "256Ki", value_parser = parse_size)]
+    pub log_bytes: u64,
+
+    /// Cells: how many activations run at once
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = RangedU64ValueParser::<u32>::new().range(1..=POOL_CAPACITY_MAX as u64))]
+    pub cells: u32,
+
+    /// How often to make the call
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    pub repeat: u64,
+
+    /// How many calls to keep in flight; more than there are cells wait for one
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<u32>::new().range(1..=CONCURRENCY_MAX))]
+    pub concurrency: u32,
+
+    /// How to print what happened
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = OutputForm::Text)]
+    pub output: OutputForm,
+}
+
+/// How activations are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OutputForm {
+    /// The result on standard output; log lines and one line about the activation on standard error
+    Text,
+    /// One JSON object a line: each activation, then the pool and the runtime
+    Json,
+}
+
+fn parse_media_type(text: &str) -> Result<MediaType, String> {
+    MediaType::parse(text)
+        .ok_or_else(|| format!("expected {} or {}", MediaType::Json.as_str(), MediaType::OctetStream.as_str()))
+}
+
+const LONG_ABOUT: &str = "\
+Calls one exported function of a component and prints what came of it.
+
+The command is a node of its own: it compiles the component once, opens a pool of cells and runs every call as an \
+activation, in a fresh instance and under the same enforcement as on any node. Its flags set an activation's grant and \
+the node's ceiling together; the defaults are a node's.";
+
+const AFTER_LONG_HELP: &str = "\
+Sizes:
+  Bytes, or a whole number with a unit: Ki, Mi, Gi, Ti, Pi, Ei (powers of 1024) or k, M, G, T, P, E (powers of 1000).
+
+Values in JSON:
+  numbers            integers up to 32 bits and floats as numbers; 64-bit integers as strings, numbers are taken too;
+                     \"NaN\", \"Infinity\", \"-Infinity\"
+  string, char       strings
+  list<u8>           a base64 string; an array of numbers is taken too
+  list, tuple        arrays
+  record             an object with the names as in WIT
+  enum, variant      the case's name, or {\"case\": payload}
+  flags              an array of names
+  option             null or the value; {\"some\": …} for an option inside an option
+  result             {\"ok\": …} or {\"err\": …}
+  The err of a function's own result is a declared error: the activation is completed, the payload is the error.
+
+Text output:
+  Standard output has the result or the declared error as JSON, or the bytes themselves for octet-stream. Standard error
+  has the guest's log lines (its standard output and error too), then one line with outcome, time, fuel, peak memory.
+
+JSON output, one object for each activation in the order in which they end:
+  activation_id      the activation
+  outcome            succeeded, declared-error or failed
+  terminal_state     completed, cancelled, deadline-exceeded, resource-exhausted, guest-trap, rejected, platform-failed,
+                     dependency-failed or state-conflict
+  media_type         only with application/octet-stream: the result is the base64 string of the bytes
+  result | declared_error | error {code, message, retryable, details [{kind, fields}]}
+  consumption        {fuel, peak_memory_bytes, wall_time_micros, log_bytes}
+  logs               [{level, message, fields}]
+and one last line:
+  pool               {capacity, available, active_leases, quarantined, queue_depth}
+  runtime            what the engine still holds, what it keeps compiled, its allocator and whether it scans for dirty pages
+
+Exit codes, the worst of all activations:
+  0    success
+  1    local failure: unreadable, not a component, or refused before it ran
+  2    wrong usage
+  3    the guest returned a declared error
+  4    an activation failed
+  130  Ctrl-C or SIGTERM: live activations are cancelled and cleaned up, their records printed
+
+Examples:
+  latent run text-stats.wasm --call analyze#reverse --args '[\"abc\"]'
+  latent run text-stats.wasm --call top-words --args '{\"text\": \"a b a\", \"order\": \"by-count\", \"limit\": 5}'
+  latent run capsule.wasm --call spin --deadline 200ms --output json
+  latent run echo.wasm --call echo-bytes --media-type application/octet-stream --args @picture.png > copy.png
+  latent run service.wasm --args @args.json --repeat 1000 --concurrency 32 --cells 4 --output json";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+    use latent_core::ResourceBudget;
+    use latent_wasmtime::EngineSettings;
+
+    fn parse(line: &[&str]) -> Result<RunArgs, clap::Error> {
+        let Cli { command: Command::Run(args) } = Cli::try_parse_from([&["latent", "run", "c.wasm"], line].concat())?;
+        Ok(args)
+    }
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn defaults_are_the_nodes() {
+        let (args, budget, engine) = (parse(&[]).unwrap(), ResourceBudget::default(), EngineSettings::default());
+        assert_eq!((args.fuel, args.memory, args.log_bytes), (budget.fuel, budget.memory_bytes, budget.log_bytes));
+        assert_eq!((args.cells, args.memory), (engine.cells, engine.memory_bytes_max));
+        assert_eq!((args.deadline, args.repeat, args.concurrency), (None, 1, 1));
+        assert_eq!((args.media_type, args.output), (MediaType::Json, OutputForm::Text));
+    }
+
+    #[test]
+    fn zero_is_refused_where_nothing_could_run() {
+        for flag in ["--fuel", "--memory", "--cells", "--repeat", "--concurrency"] {
+            let message = parse(&[flag, "0"]).unwrap_err().to_string();
+            assert!(message.contains(flag) && message.contains('0'), "{message}");
+        }
+        assert_eq!(parse(&["--log-bytes", "0"]).unwrap().log_bytes, 0);
+        assert_eq!(parse(&["--deadline", "0ms"]).unwrap().deadline, Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn an_unknown_media_type_is_told_both_known_ones() {
+        let message = parse(&["--media-type", "text/plain"]).unwrap_err().to_string();
+        assert!(message.contains("application/json") && message.contains("application/octet-stream"), "{message}");
+    }
+}

@@ -1,0 +1,129 @@
+//! `latent run`: a node for one command, from the flags to the exit code.
+//!
+//! The order is: read what the user named, build the node, compile, choose the function, run the activations, print
+//! what is left. Each part is a module; the pure ones decide, and only `input`, `signals` and `printer` have effects.
+
+mod ending;
+mod execute;
+mod input;
+mod node;
+mod printable;
+mod printer;
+pub mod quantities;
+mod report_json;
+mod report_text;
+mod signals;
+mod target;
+mod verdict;
+
+use std::sync::Arc;
+
+use latent_core::{ContractSurface, PlatformError};
+use latent_executor::ComponentArtifact;
+use latent_node::runtime::data_runtime;
+
+use crate::cli::RunArgs;
+pub use ending::Exit;
+use ending::Failure;
+use execute::{Load, execute};
+use input::Arguments;
+use node::{Call, Node, NodeOptions};
+use printer::Printer;
+use signals::StopSwitch;
+
+/// Runs the command and says how it ended. All failures have been printed.
+pub fn run(args: &RunArgs) -> Exit {
+    attempt(args).unwrap_or_else(|failure| printer::failure(&failure))
+}
+
+fn attempt(args: &RunArgs) -> Result<Exit, Failure> {
+    let options = node_options(args);
+    let limits = options.engine();
+    let artifact = input::component(&args.component, limits.component_bytes_max)?;
+    let arguments = input::arguments(args.args.as_deref(), args.media_type, limits.values.bytes_in_max)?;
+    let node = Arc::new(Node::start(options)?);
+    let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let runtime = data_runtime(workers)
+        .map_err(|error| Failure::local(format!("cannot start the runtime's {workers} threads: {error}")))?;
+    let exit = runtime.block_on(serve(args, &node, artifact, arguments));
+    if matches!(exit, Ok(Exit::Interrupted)) {
+        // A compilation that is under way cannot be stopped, and waiting for it is not what an interrupt asks for:
+        // the process ends with its thread.
+        std::mem::forget((node, runtime));
+    }
+    exit
+}
+
+/// One activation of a node has the grant that is also the node's ceiling.
+fn node_options(args: &RunArgs) -> NodeOptions {
+    NodeOptions {
+        cells: args.cells,
+        in_flight_max: u32::try_from(args.repeat).map_or(args.concurrency, |repeat| repeat.min(args.concurrency)),
+        fuel: args.fuel,
+        memory_bytes: args.memory,
+        log_bytes: args.log_bytes,
+        deadline: args.deadline,
+    }
+}
+
+async fn serve(
+    args: &RunArgs,
+    node: &Arc<Node>,
+    artifact: ComponentArtifact,
+    arguments: Arguments,
+) -> Result<Exit, Failure> {
+    let signalled = StopSwitch::new();
+    signalled.flip_on_signal().map_err(|error| Failure::local(format!("cannot catch signals: {error}")))?;
+    let printer = Printer {
+        form: args.output,
+        named: args.repeat > 1,
+        arguments: arguments.named,
+        component: args.component.display().to_string(),
+    };
+    printer.warn_about(node.engine());
+    let surface = match prepare(node, artifact.clone(), &signalled).await {
+        Ok(surface) => surface,
+        Err(error) => return Ok(never_started(node, &printer, error, &signalled)),
+    };
+    let target = target::choose(&surface, args.call.as_deref())?;
+    let call = Arc::new(Call { artifact, target, payload: arguments.payload });
+    let load = Load { repeat: args.repeat, concurrency: args.concurrency };
+    let ended = execute(node, &call, load, &signalled, |record| printer.record(record)).await;
+    let exit = match ended {
+        Ok(worst) if signalled.is_on() => worst.max(Exit::Interrupted),
+        Ok(worst) => worst,
+        // A lost output flips the switch too, and is no interrupt.
+        Err((error, worst)) => return Ok(printer::lost_output(&error, worst)),
+    };
+    Ok(finish(node, &printer, exit))
+}
+
+/// Compiles, unless a signal comes first.
+async fn prepare(
+    node: &Node,
+    artifact: ComponentArtifact,
+    signalled: &StopSwitch,
+) -> Result<ContractSurface, PlatformError> {
+    tokio::select! {
+        biased;
+        () = signalled.on() => Err(PlatformError::cancelled()),
+        prepared = node.prepare(artifact) => prepared,
+    }
+}
+
+/// Prints the record of the activation that could not be, so that machines find the reason where they look for it.
+fn never_started(node: &Node, printer: &Printer, error: PlatformError, signalled: &StopSwitch) -> Exit {
+    let record = node.never_started(error);
+    let exit = if signalled.is_on() { Exit::Interrupted } else { verdict::exit(&record.report.outcome) };
+    match printer.record(&record) {
+        Ok(()) => finish(node, printer, exit),
+        Err(lost) => printer::lost_output(&lost, exit),
+    }
+}
+
+fn finish(node: &Node, printer: &Printer, exit: Exit) -> Exit {
+    match printer.rest(&node.rest()) {
+        Ok(()) => exit,
+        Err(error) => printer::lost_output(&error, exit),
+    }
+}

@@ -1,0 +1,62 @@
+//! Text that strangers wrote, made safe to show: nothing that reaches a terminal can drive it or hide in it.
+
+use std::fmt::{self, Write as _};
+
+/// Shows `text` with every control character, line break and invisible formatting character escaped.
+pub struct Printable<'a>(pub &'a str);
+
+impl fmt::Display for Printable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for c in self.0.chars() {
+            match c {
+                '\n' => f.write_str("\\n")?,
+                '\r' => f.write_str("\\r")?,
+                '\t' => f.write_str("\\t")?,
+                c if hidden(c) => write!(f, "{}", c.escape_unicode())?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Shows `text` as [`Printable`] does, in quotes where its ends would not be seen otherwise.
+pub struct Quotable<'a>(pub &'a str);
+
+impl fmt::Display for Quotable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = !self.0.is_empty() && !self.0.contains(|c: char| c.is_whitespace() || c == '"' || c == '=');
+        if plain {
+            return write!(f, "{}", Printable(self.0));
+        }
+        let escaped = self.0.replace('\\', "\\\\").replace('"', "\\\"");
+        write!(f, "\"{}\"", Printable(&escaped))
+    }
+}
+
+/// Controls of both sets, separators of lines, and what changes direction or has no width.
+fn hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_drives_a_terminal_gets_through() {
+        let hostile = "a\u{1b}[2J\u{7}\u{9b}31m\r\n\t\u{0}\u{202e}\u{200b}é🦀";
+        let shown = Printable(hostile).to_string();
+        assert_eq!(shown, "a\\u{1b}[2J\\u{7}\\u{9b}31m\\r\\n\\t\\u{0}\\u{202e}\\u{200b}é🦀");
+        assert!(!shown.contains(hidden));
+    }
+
+    #[test]
+    fn values_are_quoted_only_where_needed() {
+        assert_eq!(Quotable("stdout").to_string(), "stdout");
+        assert_eq!(Quotable("").to_string(), "\"\"");
+        assert_eq!(Quotable("a \"b\"=\\c\n").to_string(), "\"a \\\"b\\\"=\\\\c\\n\"");
+    }
+}

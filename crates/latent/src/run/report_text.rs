@@ -1,0 +1,143 @@
+//! Records as text for people. Pure: what goes to standard output and what goes to standard error, as values.
+
+use std::fmt::{self, Write as _};
+
+use latent_core::{ActivationOutcome, MediaType, Payload, PlatformError};
+use latent_executor::LogRecord;
+
+use super::node::Record;
+use super::printable::{Printable, Quotable};
+
+/// What standard output gets: the result or the declared error; JSON closed by a line feed, bytes as they are.
+pub fn result_text(record: &Record) -> Vec<u8> {
+    let payload = match &record.report.outcome {
+        ActivationOutcome::Succeeded { output: payload } | ActivationOutcome::DeclaredError { error: payload } => {
+            payload
+        }
+        ActivationOutcome::Failed { .. } => return Vec::new(),
+    };
+    let Payload { media_type, bytes } = payload;
+    let end: &[u8] = if *media_type == MediaType::Json { b"\n" } else { b"" };
+    [bytes, end].concat()
+}
+
+/// What standard error gets: the guest's log lines, then one line about the activation. With `named` the line starts
+/// with the activation's id, to tell one of many.
+pub fn notes_text(record: &Record, named: bool) -> String {
+    let mut text = String::new();
+    for log in &record.logs {
+        let _infallible = writeln!(text, "{}", LogText(log));
+    }
+    if named {
+        let _infallible = write!(text, "{} ", record.report.activation_id);
+    }
+    let _infallible = match &record.report.outcome {
+        ActivationOutcome::Succeeded { .. } => write!(text, "succeeded"),
+        ActivationOutcome::DeclaredError { .. } => write!(text, "declared error"),
+        ActivationOutcome::Failed { error, .. } => write!(text, "failed: {}", ErrorText(error)),
+    };
+    let used = &record.report.consumption;
+    let (time, memory) = (used.wall_time, Size(used.peak_memory_bytes));
+    let _infallible = writeln!(text, "; time {time:.1?}, fuel {}, peak memory {memory}", used.fuel);
+    text
+}
+
+/// `level message key=value`.
+struct LogText<'a>(&'a LogRecord);
+
+impl fmt::Display for LogText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LogRecord { level, message, fields, .. } = self.0;
+        write!(f, "{level} {}", Printable(message))?;
+        fields.iter().try_for_each(|(name, value)| write!(f, " {}={}", Printable(name), Quotable(value)))
+    }
+}
+
+/// `code: message (kind key=value, …)`.
+struct ErrorText<'a>(&'a PlatformError);
+
+impl fmt::Display for ErrorText<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.code(), Printable(self.0.message()))?;
+        for (at, detail) in self.0.details().iter().enumerate() {
+            write!(f, "{}{}", if at == 0 { " (" } else { ", " }, Printable(detail.kind()))?;
+            detail.fields().try_for_each(|(name, value)| write!(f, " {}={}", Printable(name), Quotable(value)))?;
+        }
+        if self.0.details().is_empty() { Ok(()) } else { f.write_char(')') }
+    }
+}
+
+/// Bytes with one decimal in the largest binary unit that they fill.
+struct Size(u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = (self.0.max(1).ilog2() / 10) as usize;
+        if unit == 0 {
+            return write!(f, "{} B", self.0);
+        }
+        let tenths = (u128::from(self.0) * 10) >> (10 * unit);
+        write!(f, "{}.{} {}iB", tenths / 10, tenths % 10, ["K", "M", "G", "T", "P", "E"][unit - 1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use latent_core::{ActivationId, BudgetConsumption, ErrorDetail, PlatformErrorCode, TenantId};
+    use latent_executor::LogLevel;
+    use latent_node::ActivationReport;
+    use std::time::Duration;
+
+    fn record(outcome: ActivationOutcome) -> Record {
+        let wall_time = Duration::from_micros(412);
+        let consumption = BudgetConsumption { fuel: 7, peak_memory_bytes: 1_114_112, wall_time, log_bytes: 0 };
+        let activation_id = ActivationId::new("run-1").unwrap();
+        let report = ActivationReport { activation_id, cell: None, outcome, consumption, queue_wait: Duration::ZERO };
+        Record { report, logs: Vec::new() }
+    }
+
+    #[test]
+    fn results_and_declared_errors_are_json_lines_and_bytes_are_bytes() {
+        let result = |outcome| result_text(&record(outcome));
+        assert_eq!(result(ActivationOutcome::Succeeded { output: Payload::json("[1]") }), b"[1]\n");
+        assert_eq!(result(ActivationOutcome::DeclaredError { error: Payload::json("null") }), b"null\n");
+        assert_eq!(result(ActivationOutcome::Succeeded { output: Payload::octets(&b"\xff"[..]) }), b"\xff");
+        assert_eq!(result(ActivationOutcome::failed(PlatformError::cancelled())), b"");
+    }
+
+    #[test]
+    fn one_line_says_outcome_time_fuel_and_memory() {
+        let succeeded = record(ActivationOutcome::Succeeded { output: Payload::json("1") });
+        assert_eq!(notes_text(&succeeded, false), "succeeded; time 412.0µs, fuel 7, peak memory 1.0 MiB\n");
+        assert!(notes_text(&succeeded, true).starts_with("run-1 succeeded; "));
+        let error = PlatformError::new(PlatformErrorCode::GuestTrap, "the guest\ntrapped")
+            .with_detail(ErrorDetail::new("activation.guest-trap").with("category", "un reachable"));
+        let failed = notes_text(&record(ActivationOutcome::failed(error)), false);
+        let wanted = "failed: guest-trap: the guest\\ntrapped (activation.guest-trap category=\"un reachable\"); time ";
+        assert!(failed.starts_with(wanted) && failed.lines().count() == 1, "{failed}");
+    }
+
+    #[test]
+    fn log_lines_come_first_and_cannot_drive_a_terminal() {
+        let mut record = record(ActivationOutcome::Succeeded { output: Payload::json("1") });
+        record.logs.push(LogRecord {
+            tenant: TenantId::new("t").unwrap(),
+            activation_id: record.report.activation_id.clone(),
+            level: LogLevel::Info,
+            message: "hi\u{1b}[2J".into(),
+            fields: vec![("a".into(), "b".into()), ("c".into(), "d\ne".into())],
+        });
+        let text = notes_text(&record, false);
+        assert!(text.starts_with("info hi\\u{1b}[2J a=b c=\"d\\ne\"\nsucceeded; "), "{text}");
+    }
+
+    #[test]
+    fn sizes_are_in_the_unit_they_fill() {
+        for (bytes, text) in
+            [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_153_434, "1.1 MiB"), (u64::MAX, "15.9 EiB")]
+        {
+            assert_eq!(Size(bytes).to_string(), text);
+        }
+    }
+}

@@ -8,6 +8,7 @@ use std::collections::hash_map::Entry;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use foldhash::fast::RandomState;
 use latent_core::error::cut;
 use latent_core::{ActivationId, ErrorDetail, PlatformError, PlatformErrorCode, StopLatch, TenantId};
 
@@ -36,7 +37,8 @@ type Key = (TenantId, ActivationId);
 /// Slots are found by key when a cancel names an activation, and by index by the registration that owns them.
 #[derive(Debug, Default)]
 struct Table {
-    by_activation: HashMap<Key, usize>,
+    /// Keys come from callers; the seed is random and the table bounded, so a fast hash serves.
+    by_activation: HashMap<Key, usize, RandomState>,
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
 }
@@ -74,9 +76,10 @@ impl CancellationRegistry {
         latch: Arc<StopLatch>,
     ) -> Result<CancellationRegistration, PlatformError> {
         let key = (tenant.clone(), activation_id.clone());
+        let kept = Arc::clone(&latch);
         let inserted = self.lock().insert(key, latch, self.registrations_max);
         match inserted {
-            Ok(index) => Ok(CancellationRegistration { registry: Arc::clone(self), index }),
+            Ok(index) => Ok(CancellationRegistration { registry: Arc::clone(self), index, latch: kept }),
             Err((refused, _latch)) => Err(self.refusal(&refused, activation_id)),
         }
     }
@@ -174,13 +177,15 @@ pub struct CancellationRegistration {
     registry: Arc<CancellationRegistry>,
     /// Owned by this registration alone until it is dropped.
     index: usize,
+    latch: Arc<StopLatch>,
 }
 
 impl CancellationRegistration {
-    /// Whether a cancel has been accepted.
+    /// Whether a cancel has been accepted and can be seen. Reads the latch, so that looking costs no lock; a canceller
+    /// sets it before it answers.
     #[must_use]
     pub fn accepted(&self) -> bool {
-        self.registry.lock().slot(self.index).is_some_and(|slot| slot.cancelled.is_some())
+        self.latch.cancel_requested()
     }
 
     /// The reason of the first accepted cancel.

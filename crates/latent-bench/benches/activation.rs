@@ -2,6 +2,7 @@
 //!
 //! `cargo bench -p latent-bench --bench activation`; `-- --short` for a quick look.
 
+use latent_activation::ActivationEnvelope;
 use latent_bench::bare::Bare;
 use latent_bench::node::{Node, Template};
 use latent_bench::series::{Plan, Series, Subject, alternate};
@@ -18,22 +19,37 @@ struct BareBytes<'a>(&'a Bare, ComponentExportIndex, Vec<u8>);
 struct Through<'a>(&'a Node, Template, ComponentArtifact);
 
 impl Subject for BareText<'_> {
-    async fn call(&self, _thread: usize, _round: u64) {
-        let result = self.0.call_dynamic(&self.1, &[Val::String("hello".to_owned())]).await;
+    type Input = Val;
+
+    fn input(&self, _thread: usize, _round: u64) -> Val {
+        Val::String("hello".to_owned())
+    }
+
+    async fn call(&self, input: Val) {
+        let result = self.0.call_dynamic(&self.1, &[input]).await;
         assert!(matches!(result, Val::String(text) if text == "hello"));
     }
 }
 
 impl Subject for BareBytes<'_> {
-    async fn call(&self, _thread: usize, _round: u64) {
+    type Input = ();
+
+    fn input(&self, _thread: usize, _round: u64) {}
+
+    async fn call(&self, (): ()) {
         assert_eq!(self.0.call_bytes(&self.1, &self.2).await.len(), self.2.len());
     }
 }
 
 impl Subject for Through<'_> {
-    async fn call(&self, thread: usize, round: u64) {
-        let envelope = self.1.envelope(&format!("bench-{thread}-{round}"));
-        let report = self.0.run(envelope, &self.2).await;
+    type Input = (ActivationEnvelope, ComponentArtifact);
+
+    fn input(&self, thread: usize, round: u64) -> Self::Input {
+        (self.1.envelope(&format!("bench-{thread}-{round}")), self.2.clone())
+    }
+
+    async fn call(&self, (envelope, artifact): Self::Input) {
+        let report = self.0.runner.run(envelope, artifact).await;
         assert!(matches!(report.outcome, ActivationOutcome::Succeeded { .. }), "{report:?}");
     }
 }

@@ -8,7 +8,7 @@ use latent_core::{
     SystemWallClock, TenantId,
 };
 use latent_executor::{BoundedLogSink, ComponentArtifact, ExecutionBackend as _};
-use latent_node::{ActivationReport, Phase0ActivationRunner, Phase0ActivationRunnerConfig};
+use latent_node::{Phase0ActivationRunner, Phase0ActivationRunnerConfig};
 use latent_scheduler::{FixedCellPool, FixedCellPoolConfig};
 use latent_wasmtime::{EngineSettings, WasmtimeBackend};
 
@@ -52,11 +52,6 @@ impl Node {
     /// When it does not compile.
     pub async fn prepare(&self, artifact: &ComponentArtifact) {
         drop(self.backend.prepare_for_use(artifact.clone()).await.expect("the fixture compiles"));
-    }
-
-    /// Runs one activation.
-    pub async fn run(&self, envelope: ActivationEnvelope, artifact: &ComponentArtifact) -> ActivationReport {
-        self.runner.run(envelope, artifact.clone()).await
     }
 }
 

@@ -48,8 +48,14 @@ fn micros(nanos: u64) -> f64 {
 
 /// One subject: an async call that a thread makes over and over.
 pub trait Subject: Sync {
+    /// What a caller brings to a call.
+    type Input;
+
+    /// Makes the input of one call; not timed.
+    fn input(&self, thread: usize, round: u64) -> Self::Input;
+
     /// Makes one call, and panics when it does not succeed.
-    fn call(&self, thread: usize, round: u64) -> impl Future<Output = ()>;
+    fn call(&self, input: Self::Input) -> impl Future<Output = ()>;
 }
 
 /// How much to sample.
@@ -100,8 +106,9 @@ fn one_thread(plan: Plan, thread: usize, barrier: &Barrier, a: &impl Subject, b:
 async fn sample(subject: &impl Subject, thread: usize, block: u64, calls: u64, warm_up: u64, series: &mut Series) {
     for call in 0..warm_up + calls {
         let round = block * (warm_up + calls) + call;
+        let input = subject.input(thread, round);
         let started = Instant::now();
-        subject.call(thread, round).await;
+        subject.call(input).await;
         let took = started.elapsed();
         if call >= warm_up {
             series.push(took);

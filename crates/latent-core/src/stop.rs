@@ -41,7 +41,7 @@ pub struct StopLatch {
 struct Wakers {
     /// The task that waits for or runs the activation.
     task: Option<Waker>,
-    /// Interrupts guest code between its ticks; set by a backend while the guest runs.
+    /// Interrupts guest code between its ticks; set by a backend that runs a guest.
     interrupter: Option<Waker>,
 }
 
@@ -100,17 +100,15 @@ impl StopLatch {
     /// Registers the task to wake at the next request. A request made before this call is not replayed: read
     /// [`Self::cancel_requested`] or take a [`Self::checkpoint`] after registering.
     pub fn register(&self, waker: &Waker) {
-        let mut wakers = self.lock();
-        match &mut wakers.task {
-            Some(known) => known.clone_from(waker),
-            empty => *empty = Some(waker.clone()),
-        }
+        keep(&mut self.lock().task, waker);
     }
 
-    /// Installs what interrupts guest code, for as long as a guest runs.
-    pub fn set_interrupter(&self, interrupter: Option<Waker>) {
-        let previous = std::mem::replace(&mut self.lock().interrupter, interrupter);
-        drop(previous);
+    /// Registers the task that runs a guest, and what interrupts the guest's code between its ticks. As
+    /// [`Self::register`] otherwise; the interrupter stays for as long as the latch does.
+    pub fn register_running(&self, task: &Waker, interrupter: &Waker) {
+        let mut wakers = self.lock();
+        keep(&mut wakers.task, task);
+        keep(&mut wakers.interrupter, interrupter);
     }
 
     /// Wakes the registered task and interrupts its guest, so that it takes a checkpoint now.
@@ -130,6 +128,14 @@ impl StopLatch {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Wakers> {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Keeps `waker`, without cloning it when the one that is kept wakes the same task.
+fn keep(kept: &mut Option<Waker>, waker: &Waker) {
+    match kept {
+        Some(kept) => kept.clone_from(waker),
+        empty => *empty = Some(waker.clone()),
     }
 }
 
@@ -188,12 +194,12 @@ mod tests {
         }
         let count = Arc::new(Count(AtomicUsize::new(0)));
         let latch = StopLatch::new();
-        latch.register(&Waker::from(count.clone()));
-        latch.set_interrupter(Some(Waker::from(count.clone())));
-        latch.request_cancel();
-        assert_eq!(count.0.load(Ordering::Relaxed), 2);
-        latch.set_interrupter(None);
+        let waker = Waker::from(count.clone());
+        latch.register(&waker);
         latch.request_transport_stop();
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        latch.register_running(&waker, &waker);
+        latch.request_cancel();
         assert_eq!(count.0.load(Ordering::Relaxed), 3);
     }
 }

@@ -70,7 +70,7 @@ impl PreparedReadiness {
 
     /// Turns the readiness into a use by adding the permit of one live instance.
     pub fn into_use(self, permit: Box<dyn Any + Send>) -> PreparedUse {
-        PreparedUse { code: self.code, _pin: self.pin, _permit: permit }
+        PreparedUse { code: self.code, _guards: Box::new((self.pin, permit)) }
     }
 }
 
@@ -81,11 +81,15 @@ impl PreparedReadiness {
 #[must_use = "dropping a use gives up its pin and permit"]
 pub struct PreparedUse {
     code: Arc<dyn PreparedCode>,
-    _pin: Box<dyn Any + Send>,
-    _permit: Box<dyn Any + Send>,
+    _guards: Box<dyn Any + Send>,
 }
 
 impl PreparedUse {
+    /// Pins `code`; `guards` are the backend's own pin and permit, dropped with the use.
+    pub fn new(code: Arc<dyn PreparedCode>, guards: Box<dyn Any + Send>) -> Self {
+        Self { code, _guards: guards }
+    }
+
     /// The code.
     #[must_use]
     pub fn code(&self) -> &Arc<dyn PreparedCode> {

@@ -70,16 +70,22 @@ impl Phase0ActivationRunner {
     /// needs a Tokio runtime with its timer on; nothing else does. Dropping the future gives the activation up: a
     /// queued one leaves the queue, and the cell of a granted one is quarantined.
     pub async fn run(&self, envelope: ActivationEnvelope, artifact: ComponentArtifact) -> ActivationReport {
-        let asked = match Asked::register(self, envelope, artifact) {
+        // Each state is awaited where it stands and consumed by the next, so that nothing large is moved twice.
+        let mut asked = match Asked::register(self, envelope, artifact) {
             Ok(asked) => asked,
             Err(refused) => return refused.report(),
         };
-        let granted = match asked.acquire().await {
+        let end = asked.wait().await;
+        let granted = match asked.granted(end) {
             Ok(granted) => granted,
             Err(settled) => return settled.publish(),
         };
         let handed = match granted.stopped() {
-            None => granted.invoke().await,
+            None => {
+                let mut started = granted.start();
+                let contained = started.finish().await;
+                started.hand_over(contained)
+            }
             Some(execution) => granted.decline(execution),
         };
         handed.dispose().await.publish()

@@ -30,7 +30,7 @@ mod tests {
     fn the_runtime_has_timers_and_the_threads_asked_for() {
         let runtime = data_runtime(3).unwrap();
         assert_eq!(runtime.metrics().num_workers(), 3);
-        runtime.block_on(tokio::time::sleep(std::time::Duration::ZERO));
+        runtime.block_on(async { tokio::time::sleep(std::time::Duration::ZERO).await });
         assert_eq!(data_runtime(0).unwrap().metrics().num_workers(), 1);
     }
 }

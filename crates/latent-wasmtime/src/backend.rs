@@ -9,14 +9,14 @@ use futures_util::future::BoxFuture;
 use latent_core::{BudgetLedger, ErrorDetail, PlatformError, PlatformErrorCode, StopLatch, budget::earlier};
 use latent_executor::{
     ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionReport, ExecutionRequest,
-    LogSink, PreparationKey, PreparedActivation, PreparedReadiness, PreparedUse, RuntimeResourceSnapshot,
+    LogSink, PreparationKey, PreparedActivation, PreparedUse, RuntimeResourceSnapshot,
 };
 use wasmtime::Engine;
 
 use crate::cache::{Lookup, Preparer, compiler_gone};
 use crate::contain::{self, Guards, Pinned};
 use crate::engine::{self, EngineReport};
-use crate::gauges::{Gauges, Held};
+use crate::gauges::{Gauges, HeldUse, Kind};
 use crate::prepare::PreparedComponent;
 use crate::settings::EngineSettings;
 use crate::ticker::Ticker;
@@ -32,7 +32,7 @@ pub struct Shared {
     pub(crate) engine: Engine,
     pub(crate) settings: EngineSettings,
     pub(crate) ticker: Ticker,
-    pub(crate) gauges: Gauges,
+    pub(crate) gauges: Arc<Gauges>,
     pub(crate) sink: Arc<dyn LogSink>,
     preparer: Preparer,
     report: EngineReport,
@@ -52,7 +52,7 @@ impl WasmtimeBackend {
         let mut hasher = DefaultHasher::new();
         engine.precompile_compatibility_hash().hash(&mut hasher);
         let compatibility = hasher.finish();
-        let gauges = Gauges::default();
+        let gauges = Arc::new(Gauges::default());
         let shared = Shared { engine, settings, ticker, gauges, sink, preparer, report, compatibility };
         Ok(Self { shared: Arc::new(shared) })
     }
@@ -71,7 +71,7 @@ impl WasmtimeBackend {
 
     async fn run(&self, request: ExecutionRequest, cancellation: ExecutionCancellation) -> ContainedExecution {
         let shared = &*self.shared;
-        let _running = shared.gauges.invocations.hold();
+        let _running = shared.gauges.hold(Kind::Invocation);
         let code = match shared.look_up(&request.artifact) {
             Err(error) => return contain::refused(&cancellation, error),
             Ok(Lookup::Kept(code)) => code,
@@ -83,10 +83,12 @@ impl WasmtimeBackend {
                 }
             }
         };
-        match shared.pin(code) {
-            Ok(pinned) => contain::run(shared, pinned, request, cancellation).await,
-            Err(error) => contain::refused(&cancellation, error),
-        }
+        let max = u64::from(shared.settings.instances_max);
+        let Some(permit) = shared.gauges.permit(max) else {
+            return contain::refused(&cancellation, no_permit(max));
+        };
+        let guards = Guards::Own { _pin: shared.gauges.hold(Kind::Pin), _permit: permit };
+        contain::run(shared, Pinned { code, _guards: guards }, request, cancellation).await
     }
 
     async fn run_prepared(
@@ -96,7 +98,7 @@ impl WasmtimeBackend {
         cancellation: ExecutionCancellation,
     ) -> ContainedExecution {
         let shared = &*self.shared;
-        let _running = shared.gauges.invocations.hold();
+        let _running = shared.gauges.hold(Kind::Invocation);
         let code: Arc<dyn Any + Send + Sync> = pinned.code().clone();
         match code.downcast::<PreparedComponent>() {
             Ok(code) if Engine::same(code.pre.engine(), &shared.engine) => {
@@ -127,15 +129,10 @@ impl Shared {
         }
     }
 
-    fn permit(&self) -> Result<Held, PlatformError> {
+    /// Takes a pin and the permit of one live instance for a use that leaves the backend.
+    fn hold_use(&self) -> Result<HeldUse, PlatformError> {
         let max = u64::from(self.settings.instances_max);
-        self.gauges.permits.try_hold(max).ok_or_else(|| no_permit(max))
-    }
-
-    /// Pins `code` and takes the permit of one live instance.
-    fn pin(&self, code: Arc<PreparedComponent>) -> Result<Pinned, PlatformError> {
-        let guards = Guards::Own { _pin: self.gauges.pins.hold(), _permit: self.permit()? };
-        Ok(Pinned { code, _guards: guards })
+        self.gauges.hold_use(max).ok_or_else(|| no_permit(max))
     }
 }
 
@@ -173,9 +170,8 @@ impl ExecutionBackend for WasmtimeBackend {
     fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {
         Box::pin(async move {
             let code = self.shared.ready(artifact).await?;
-            let readiness = PreparedReadiness::new(code, Box::new(self.shared.gauges.pins.hold()));
-            let permit = self.shared.permit()?;
-            Ok(PreparedActivation::new(readiness.into_use(Box::new(permit))))
+            let held = self.shared.hold_use()?;
+            Ok(PreparedActivation::new(PreparedUse::new(code, Box::new(held))))
         })
     }
 
@@ -191,17 +187,17 @@ impl ExecutionBackend for WasmtimeBackend {
     fn resources(&self) -> RuntimeResourceSnapshot {
         let gauges = &self.shared.gauges;
         let (prepared_entries, prepared_bytes) = self.shared.preparer.kept();
-        let host_states = gauges.host_states.get();
+        let stores = gauges.get(Kind::Store);
         RuntimeResourceSnapshot {
-            running_invocations: gauges.invocations.get(),
-            stores: gauges.stores.get(),
-            host_states,
-            component_instances: gauges.instances.get(),
-            temporary_buffers: gauges.buffers.get(),
-            // A live probe is part of its host state.
-            cancellation_probes: host_states,
-            instance_permits: gauges.permits.get(),
-            prepared_pins: gauges.pins.get(),
+            running_invocations: gauges.get(Kind::Invocation),
+            stores,
+            // A store owns exactly one host state, and that the live probe.
+            host_states: stores,
+            cancellation_probes: stores,
+            component_instances: gauges.get(Kind::Instance),
+            temporary_buffers: gauges.get(Kind::Buffer),
+            instance_permits: gauges.permits(),
+            prepared_pins: gauges.get(Kind::Pin),
             prepared_entries,
             prepared_bytes,
         }

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use foldhash::fast::RandomState;
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use latent_executor::{ComponentArtifact, PreparationKey};
 use tokio::sync::oneshot;
@@ -32,7 +33,7 @@ pub struct Preparer {
 }
 
 struct Table {
-    kept: HashMap<PreparationKey, Kept>,
+    kept: HashMap<PreparationKey, Kept, RandomState>,
     kept_bytes: u64,
     entries_max: usize,
     bytes_max: u64,
@@ -60,7 +61,7 @@ impl Preparer {
     /// When the system has no thread to give.
     pub fn start(engine: &Engine, settings: &EngineSettings) -> std::io::Result<Self> {
         let table = Arc::new(Mutex::new(Table {
-            kept: HashMap::new(),
+            kept: HashMap::default(),
             kept_bytes: 0,
             entries_max: settings.prepared_entries_max as usize,
             bytes_max: settings.prepared_bytes_max,

@@ -5,13 +5,12 @@
 //! panics is caught here and costs the cell.
 
 use std::future::{Future, poll_fn};
-use std::panic::AssertUnwindSafe;
-use std::pin::pin;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
-use futures_util::FutureExt as _;
 use latent_core::{ErrorDetail, ExecutionOutcome, MediaType, PlatformError, PlatformErrorCode, StopCause};
 use latent_executor::{ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest};
 use wasmtime::{Store, UpdateDeadline};
@@ -19,29 +18,29 @@ use wasmtime::{Store, UpdateDeadline};
 use crate::backend::Shared;
 use crate::call::{Arguments, FunctionPlan, Returned};
 use crate::classify::{Bounds, Facts, classify, stopped};
-use crate::gauges::Held;
-use crate::host::{HostState, LogWriter};
+use crate::gauges::{Held, Kind};
+use crate::host::HostState;
 use crate::limiter::{Limiter, ObjectCounts};
 use crate::prepare::PreparedComponent;
 use crate::store::LiveStore;
 use crate::values::EncodeError;
 
 /// Prepared code as one run holds it: the pin that outlives the cache and the permit of its one instance.
-pub struct Pinned {
+pub struct Pinned<'a> {
     /// The code.
     pub code: Arc<PreparedComponent>,
     /// The backend's own guards, or those that came with a prepared use.
-    pub _guards: Guards,
+    pub _guards: Guards<'a>,
 }
 
 /// What keeps the code and the permit until it is dropped.
-pub enum Guards {
+pub enum Guards<'a> {
     /// The pin and the permit, taken by this backend for this run.
     Own {
         /// The pin.
-        _pin: Held,
+        _pin: Held<'a>,
         /// The permit.
-        _permit: Held,
+        _permit: Held<'a>,
     },
     /// Came with a prepared use.
     Use {
@@ -76,10 +75,11 @@ impl std::error::Error for Stop {}
 /// Runs `request` on pinned code.
 pub async fn run(
     shared: &Shared,
-    pinned: Pinned,
+    pinned: Pinned<'_>,
     request: ExecutionRequest,
     cancellation: ExecutionCancellation,
 ) -> ContainedExecution {
+    let started = now();
     let media_type = request.payload.media_type;
     let prepared = pinned
         .code
@@ -89,17 +89,18 @@ pub async fn run(
         Ok(ready) => ready,
         Err(error) => return refused(&cancellation, error),
     };
-    let buffers = shared.gauges.buffers.hold();
-    let mut live = match open(shared, &request, &cancellation) {
+    let buffers = shared.gauges.hold(Kind::Buffer);
+    let mut live = match open(shared, &request, &cancellation, started) {
         Ok(live) => live,
         Err(error) => return refused(&cancellation, error),
     };
     let watch = shared.ticker.watch(&cancellation);
-    let ended = {
-        let call = invoke(shared, &pinned.code, plan, live.get(), arguments);
-        AssertUnwindSafe(guarded(&cancellation, call)).catch_unwind().await.unwrap_or(Ended::Panicked)
+    let (ended, at) = {
+        let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), arguments)));
+        guarded(shared, &cancellation, started, call.as_mut()).await
     };
     drop(watch);
+    live.observe(at);
     let panicked = matches!(ended, Ended::Panicked);
     let outcome = settle(shared, plan, &mut live, &cancellation, ended, media_type);
     let clean = live.close();
@@ -131,7 +132,8 @@ pub async fn prepared<T>(
     preparation: impl Future<Output = Result<T, PlatformError>>,
 ) -> Result<T, ContainedExecution> {
     let _watch = shared.ticker.watch(cancellation);
-    match guarded(cancellation, preparation).await {
+    let mut preparation = pin!(Some(preparation));
+    match guarded(shared, cancellation, now(), preparation.as_mut()).await.0 {
         Ended::Done(Ok(code)) => Ok(code),
         Ended::Done(Err(error)) => Err(refused(cancellation, error)),
         Ended::Stopped(cause) => Err(ended_early(cancellation, stopped(cause))),
@@ -139,13 +141,14 @@ pub async fn prepared<T>(
     }
 }
 
-fn open(
-    shared: &Shared,
+fn open<'a>(
+    shared: &'a Shared,
     request: &ExecutionRequest,
     cancellation: &ExecutionCancellation,
-) -> Result<LiveStore, PlatformError> {
+    started: Instant,
+) -> Result<LiveStore<'a>, PlatformError> {
     let settings = &shared.settings;
-    let held = shared.gauges.stores.hold();
+    let held = shared.gauges.hold(Kind::Store);
     let ledger = cancellation.budget_accounting().clone();
     let fuel = ledger.granted().fuel;
     let counts = ObjectCounts {
@@ -154,15 +157,8 @@ fn open(
         tables: settings.tables_max,
     };
     let limiter = Limiter::new(ledger.clone(), settings.memory_bytes_max, settings.table_elements_max, counts);
-    let log = LogWriter::new(request.context.clone(), cancellation.clone(), shared.sink.clone(), settings.logs);
-    let state = HostState::new(
-        settings,
-        request.context.clone(),
-        cancellation.clone(),
-        log,
-        limiter,
-        shared.gauges.host_states.hold(),
-    );
+    let (context, sink) = (request.context.clone(), shared.sink.clone());
+    let state = HostState::new(settings, context, cancellation.clone(), sink, limiter);
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_fuel(fuel).map_err(|error| no_fuel(&error))?;
@@ -172,15 +168,13 @@ fn open(
     let ticks = u64::from(settings.epoch_deadline_ticks);
     store.set_epoch_deadline(ticks);
     store.epoch_deadline_callback(move |cx| {
-        #[expect(clippy::disallowed_methods, reason = "each tick compares the deadline with now")]
-        let now = Instant::now();
-        match cx.data().cancellation.checkpoint(now) {
+        match cx.data().cancellation.checkpoint(now()) {
             Some(_) => Err(wasmtime::Error::from(Stop)),
             // Yielding at every tick keeps a spinning guest from owning its thread.
             None => Ok(UpdateDeadline::Yield(ticks)),
         }
     });
-    Ok(LiveStore::new(store, ledger, held))
+    Ok(LiveStore::new(store, ledger, started, held))
 }
 
 fn no_fuel(error: &wasmtime::Error) -> PlatformError {
@@ -195,46 +189,60 @@ async fn invoke(
     arguments: Arguments,
 ) -> wasmtime::Result<Returned> {
     let instance = code.pre.instantiate_async(&mut *store).await?;
-    let _instance = shared.gauges.instances.hold();
+    let _instance = shared.gauges.hold(Kind::Instance);
     plan.call(&instance, store, arguments).await
 }
 
 /// Polls `work` under the latch: it is read before each poll and once more after success, because lifting and
-/// lowering are host code that no epoch interrupts. A stop drops `work` at once.
-async fn guarded<T>(cancellation: &ExecutionCancellation, work: impl Future<Output = T>) -> Ended<T> {
-    let mut work = pin!(work);
-    poll_fn(|cx| {
-        cancellation.probe().register(cx.waker());
-        if let Some(cause) = checkpoint(cancellation) {
-            return Poll::Ready(Ended::Stopped(cause));
+/// lowering are host code that no epoch interrupts. A stop drops `work` at once; a panic of a poll or of that drop is
+/// caught. Answers also when it ended. The first look is at `started`, which its caller has just read.
+async fn guarded<T, W: Future<Output = T>>(
+    shared: &Shared,
+    cancellation: &ExecutionCancellation,
+    started: Instant,
+    mut work: Pin<&mut Option<W>>,
+) -> (Ended<T>, Instant) {
+    let mut looked_at = Some(started);
+    let end = poll_fn(|cx| {
+        cancellation.probe().register_running(cx.waker(), shared.ticker.interrupter());
+        let before = looked_at.take().unwrap_or_else(now);
+        if let Some(cause) = cancellation.checkpoint(before) {
+            return Poll::Ready((Ended::Stopped(cause), before));
         }
-        match work.as_mut().poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(value) => Poll::Ready(match checkpoint(cancellation) {
-                Some(cause) => Ended::Stopped(cause),
-                None => Ended::Done(value),
-            }),
+        let Some(running) = work.as_mut().as_pin_mut() else {
+            return Poll::Ready((Ended::Panicked, before));
+        };
+        match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(value)) => {
+                let after = now();
+                let stopped = cancellation.checkpoint(after);
+                Poll::Ready((stopped.map_or(Ended::Done(value), Ended::Stopped), after))
+            }
+            Err(_panic) => Poll::Ready((Ended::Panicked, now())),
         }
     })
-    .await
+    .await;
+    match catch_unwind(AssertUnwindSafe(|| work.set(None))) {
+        Ok(()) => end,
+        Err(_panic) => (Ended::Panicked, end.1),
+    }
 }
 
-fn checkpoint(cancellation: &ExecutionCancellation) -> Option<StopCause> {
-    #[expect(clippy::disallowed_methods, reason = "each checkpoint compares the deadline with now")]
-    let now = Instant::now();
-    cancellation.checkpoint(now)
+#[expect(clippy::disallowed_methods, reason = "the running side compares its deadline with the clock itself")]
+fn now() -> Instant {
+    Instant::now()
 }
 
-/// Captures the consumption, encodes a result and decides what the run came to.
+/// Encodes a result and decides what the run came to.
 fn settle(
     shared: &Shared,
     plan: &FunctionPlan,
-    live: &mut LiveStore,
+    live: &mut LiveStore<'_>,
     cancellation: &ExecutionCancellation,
     ended: Ended<wasmtime::Result<Returned>>,
     media_type: MediaType,
 ) -> ExecutionOutcome {
-    live.observe();
     match ended {
         Ended::Panicked => host_panic(),
         Ended::Stopped(cause) => stopped(cause),
@@ -249,7 +257,7 @@ fn settle(
 
 fn failed(
     shared: &Shared,
-    live: &mut LiveStore,
+    live: &mut LiveStore<'_>,
     cancellation: &ExecutionCancellation,
     error: &wasmtime::Error,
 ) -> ExecutionOutcome {

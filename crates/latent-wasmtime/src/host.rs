@@ -8,5 +8,4 @@ mod log;
 mod state;
 
 pub use bind::{bind_imports, mistyped, offered_interfaces};
-pub use log::LogWriter;
 pub use state::HostState;

@@ -1,7 +1,5 @@
 //! From bytes to code that is ready to run: inspected, compiled, linked, with every export looked up once.
 
-use std::collections::HashMap;
-
 use latent_core::{ContractSurface, ErrorDetail, FunctionTarget, PlatformError, PlatformErrorCode};
 use latent_executor::{ComponentArtifact, ImportName, PreparedCode};
 use wasmtime::Engine;
@@ -17,7 +15,8 @@ use crate::values::{self, UnsupportedType};
 /// Compiled and linked code of one component. Immutable; shared by every run of it.
 pub struct PreparedComponent {
     pub(crate) pre: InstancePre<HostState>,
-    plans: HashMap<FunctionTarget, FunctionPlan>,
+    /// Sorted by target: a component has few functions, so looking one up compares a few strings and hashes nothing.
+    plans: Box<[(FunctionTarget, FunctionPlan)]>,
     surface: ContractSurface,
     imports: Box<[ImportName]>,
     declared_memory_bytes: u64,
@@ -47,8 +46,8 @@ impl PreparedComponent {
         let range = component.image_range();
         Ok(Self {
             pre,
-            plans: planned.plans,
-            surface: planned.surface,
+            surface: std::mem::take(&mut planned.surface),
+            plans: planned.sorted(),
             imports: imports.into_boxed_slice(),
             declared_memory_bytes: pages.map_or(declared.memory_bytes, |pages| pages.saturating_mul(WASM_PAGE_BYTES)),
             code_bytes: (range.end as usize - range.start as usize) as u64,
@@ -60,7 +59,10 @@ impl PreparedComponent {
     /// # Errors
     /// `incompatible-contract` naming the function and what there is, or why it cannot be called.
     pub(crate) fn plan(&self, target: &FunctionTarget) -> Result<&FunctionPlan, PlatformError> {
-        self.plans.get(target).ok_or_else(|| self.no_such_function(target))
+        match self.plans.binary_search_by(|(known, _)| known.cmp(target)) {
+            Ok(found) => Ok(&self.plans[found].1),
+            Err(_) => Err(self.no_such_function(target)),
+        }
     }
 
     /// Bytes of compiled code, data and metadata.
@@ -98,11 +100,16 @@ impl PreparedCode for PreparedComponent {
 
 #[derive(Default)]
 struct Planned {
-    plans: HashMap<FunctionTarget, FunctionPlan>,
+    plans: Vec<(FunctionTarget, FunctionPlan)>,
     surface: ContractSurface,
 }
 
 impl Planned {
+    fn sorted(mut self) -> Box<[(FunctionTarget, FunctionPlan)]> {
+        self.plans.sort_by(|(a, _), (b, _)| a.cmp(b));
+        self.plans.into_boxed_slice()
+    }
+
     fn collect(&mut self, engine: &Engine, component: &Component) {
         for (name, item) in component.component_type().exports(engine) {
             match item.ty {
@@ -135,7 +142,7 @@ impl Planned {
         match (signature, index) {
             (Ok(signature), Some(index)) => {
                 self.surface.functions.push((target.clone(), signature.clone()));
-                self.plans.insert(target, FunctionPlan::new(index, signature));
+                self.plans.push((target, FunctionPlan::new(index, signature)));
             }
             (Err(unsupported), _) => self.surface.refused.push((target, unsupported.to_string().into_boxed_str())),
             (Ok(_), None) => self.surface.refused.push((target, "the engine lists it without a place".into())),

@@ -11,18 +11,16 @@ use crate::gauges::Held;
 use crate::host::HostState;
 
 /// The store of one run.
-pub struct LiveStore {
+pub struct LiveStore<'a> {
     store: Option<Store<HostState>>,
     ledger: Arc<BudgetLedger>,
     started: Instant,
-    held: Option<Held>,
+    held: Option<Held<'a>>,
 }
 
-impl LiveStore {
-    /// Takes charge of `store`, which `held` counts.
-    pub fn new(store: Store<HostState>, ledger: Arc<BudgetLedger>, held: Held) -> Self {
-        #[expect(clippy::disallowed_methods, reason = "guest time starts with the store")]
-        let started = Instant::now();
+impl<'a> LiveStore<'a> {
+    /// Takes charge of `store`, which `held` counts. Guest time starts at `started`.
+    pub fn new(store: Store<HostState>, ledger: Arc<BudgetLedger>, started: Instant, held: Held<'a>) -> Self {
         Self { store: Some(store), ledger, started, held: Some(held) }
     }
 
@@ -31,13 +29,13 @@ impl LiveStore {
         self.store.as_mut().expect("a live store is there until it is closed")
     }
 
-    /// Records what was used up to now.
-    pub fn observe(&self) {
+    /// Records what was used up to `now`.
+    pub fn observe(&self, now: Instant) {
         if let Some(store) = &self.store {
             let left = store.get_fuel().unwrap_or(0);
             self.ledger.observe_fuel(self.ledger.granted().fuel.saturating_sub(left));
         }
-        self.ledger.observe_wall_time(self.started.elapsed());
+        self.ledger.observe_wall_time(now.saturating_duration_since(self.started));
     }
 
     /// Drops the store. Answers whether that went without a panic, which is one half of the cleanup proof.
@@ -47,7 +45,6 @@ impl LiveStore {
     }
 
     fn end(&mut self) -> bool {
-        self.observe();
         let Some(store) = self.store.take() else { return true };
         let clean = catch_unwind(AssertUnwindSafe(|| {
             store.data().flush_lines();
@@ -59,8 +56,12 @@ impl LiveStore {
     }
 }
 
-impl Drop for LiveStore {
+impl Drop for LiveStore<'_> {
     fn drop(&mut self) {
+        if self.store.is_some() {
+            #[expect(clippy::disallowed_methods, reason = "an abandoned run ends now")]
+            self.observe(Instant::now());
+        }
         // An abandoned run: its cell is quarantined by its owner whatever the store says.
         let _clean = self.end();
     }

@@ -9,6 +9,7 @@ use std::task::{Wake, Waker};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use latent_core::StopLatch;
 use latent_executor::ExecutionCancellation;
 use wasmtime::{Engine, EngineWeak};
 
@@ -31,10 +32,16 @@ struct Shared {
 #[derive(Default)]
 struct Watched {
     /// Runs by slot; a free slot is `None`.
-    slots: Vec<Option<ExecutionCancellation>>,
+    slots: Vec<Option<Run>>,
     free: Vec<usize>,
     asleep: bool,
     shutdown: bool,
+}
+
+/// What the watchdog knows of one run.
+struct Run {
+    latch: Arc<StopLatch>,
+    deadline: Option<Instant>,
 }
 
 /// One watched run. Dropping it ends the watch.
@@ -59,16 +66,21 @@ impl Ticker {
         Ok(Self { shared, interrupter, thread: Some(thread) })
     }
 
+    /// Ends the epoch early, so that guest code is looked at now.
+    pub fn interrupter(&self) -> &Waker {
+        &self.interrupter
+    }
+
     /// Watches a run until the returned value is dropped: its latch takes a checkpoint at every tick and is woken
-    /// when that finds a cause. A cancel interrupts guest code at once by ending the epoch early.
-    pub fn watch(&self, run: &ExecutionCancellation) -> Watch<'_> {
-        run.probe().set_interrupter(Some(self.interrupter.clone()));
+    /// when that finds a cause.
+    pub fn watch(&self, cancellation: &ExecutionCancellation) -> Watch<'_> {
+        let run = Run { latch: cancellation.probe().clone(), deadline: cancellation.deadline() };
         let mut watched = self.shared.lock();
         let slot = watched.free.pop().unwrap_or_else(|| {
             watched.slots.push(None);
             watched.slots.len() - 1
         });
-        watched.slots[slot] = Some(run.clone());
+        watched.slots[slot] = Some(run);
         let wake = std::mem::take(&mut watched.asleep);
         drop(watched);
         if wake {
@@ -80,14 +92,11 @@ impl Ticker {
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        let ended = {
-            let mut watched = self.shared.lock();
-            watched.free.push(self.slot);
-            watched.slots[self.slot].take()
-        };
-        if let Some(run) = ended {
-            run.probe().set_interrupter(None);
-        }
+        let mut watched = self.shared.lock();
+        watched.free.push(self.slot);
+        let ended = watched.slots[self.slot].take();
+        drop(watched);
+        drop(ended);
     }
 }
 
@@ -139,12 +148,11 @@ fn tick(shared: &Shared, engine: &EngineWeak) {
             idle_since = None;
             continue;
         }
-        due.extend(watched.slots.iter().flatten().filter(|run| run.checkpoint(now).is_some()).cloned());
+        let stopped = |run: &&Run| run.latch.checkpoint(now, run.deadline).is_some();
+        due.extend(watched.slots.iter().flatten().filter(stopped).map(|run| run.latch.clone()));
         drop(watched);
         // Outside the lock: wakers and the engine are foreign.
-        for run in due.drain(..) {
-            run.probe().wake();
-        }
+        due.drain(..).for_each(|latch: Arc<StopLatch>| latch.wake());
         match engine.upgrade() {
             Some(engine) => engine.increment_epoch(),
             None => return,

@@ -15,14 +15,14 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Phase0ActivationRunner;
 use super::activation::Activation;
-use super::contain::{contain, pool_panicked};
+use super::contain::{begin, finish, pool_panicked};
 use super::granted::{Call, Granted};
 use super::handed::Settled;
 use super::report::ActivationReport;
 
 /// An activation that can be cancelled and holds nothing else.
 pub(super) struct Asked<'r> {
-    request: CellRequest,
+    request: Option<CellRequest>,
     call: Call,
     activation: Activation<'r>,
 }
@@ -34,11 +34,13 @@ pub(super) struct Refused {
 }
 
 /// How the wait for a cell ended.
-enum WaitEnd {
+pub(super) enum WaitEnd {
     Granted(CellLease),
     Refused(PlatformError),
-    /// By a cancel or the deadline.
-    Stopped(ExecutionOutcome),
+    /// By a cancel or the deadline, before the pool was asked.
+    StoppedBefore(ExecutionOutcome),
+    /// By a cancel or the deadline, while the pool had a waiter.
+    StoppedWaiting(ExecutionOutcome),
 }
 
 impl<'r> Asked<'r> {
@@ -67,66 +69,70 @@ impl<'r> Asked<'r> {
             expires_at,
         };
         let activation = Activation { runner, id, tenant, latch, started, deadline, registration };
-        Ok(Self { request, call: call(envelope, artifact, expires_at), activation })
+        Ok(Self { request: Some(request), call: call(envelope, artifact, expires_at), activation })
     }
 
-    /// Acquires a cell while observing cancel and deadline.
-    pub(super) async fn acquire(self) -> Result<Granted<'r>, Settled<'r>> {
-        let Self { activation, call, request } = self;
-        let waiting = activation.runner.counters.waiting();
-        let (end, asked) = wait(&activation, request).await;
+    /// Waits for the first of cancel, deadline and grant, in this order. The acquisition is gone when this returns, and
+    /// only then is the pool asked to forget its waiter. A timer is made only for an acquisition that has to wait.
+    pub(super) async fn wait(&mut self) -> WaitEnd {
+        let activation = &self.activation;
+        if let Some(execution) = activation.stopped(activation.started) {
+            return WaitEnd::StoppedBefore(execution);
+        }
+        let Some(request) = self.request.take() else { unreachable!("a state waits once") };
+        let end = {
+            let pool = &activation.runner.pool;
+            let begun = begin(|| pool.acquire(request), || pool_panicked("acquire"));
+            let mut acquisition = pin!(finish(begun, || pool_panicked("acquire")));
+            let mut waiting = None;
+            poll_fn(|cx| {
+                // Registered before looking, so that no cancel falls between the look and the sleep.
+                activation.latch.register(cx.waker());
+                let first = waiting.is_none();
+                let now = if first { activation.started } else { Instant::now() };
+                if let Some(execution) = activation.stopped(now) {
+                    let end = if first { WaitEnd::StoppedBefore } else { WaitEnd::StoppedWaiting };
+                    return Poll::Ready(end(execution));
+                }
+                if let Poll::Ready(answer) = acquisition.as_mut().poll(cx) {
+                    return Poll::Ready(answer.flatten().map_or_else(WaitEnd::Refused, WaitEnd::Granted));
+                }
+                let (_counted, timer) = waiting.get_or_insert_with(|| {
+                    let timer = activation.deadline.map(|deadline| Box::pin(sleep_until(deadline)));
+                    (activation.runner.counters.waiting(), timer)
+                });
+                let Some(timer) = timer else { return Poll::Pending };
+                timer.as_mut().poll(cx).map(|()| WaitEnd::StoppedWaiting(ExecutionOutcome::DeadlineExceeded))
+            })
+            .await
+        };
+        if let WaitEnd::StoppedWaiting(_) = &end {
+            withdraw(activation).await;
+        }
+        end
+    }
+
+    /// Goes on with a lease, or settles without one.
+    pub(super) fn granted(self, end: WaitEnd) -> Result<Granted<'r>, Settled<'r>> {
+        let Self { activation, call, .. } = self;
         let received_at = Instant::now();
         let queue_wait = received_at.saturating_duration_since(activation.started);
-        let (execution, stopped) = match end {
+        let execution = match end {
             WaitEnd::Granted(lease) => return Ok(Granted { lease, call, received_at, queue_wait, activation }),
-            WaitEnd::Refused(error) => (ExecutionOutcome::Failed(error), false),
-            WaitEnd::Stopped(execution) => (execution, true),
+            WaitEnd::Refused(error) => ExecutionOutcome::Failed(error),
+            WaitEnd::StoppedBefore(execution) | WaitEnd::StoppedWaiting(execution) => execution,
         };
         let evidence = activation.hand_over(execution);
-        if asked && stopped {
-            withdraw(&activation).await;
-        }
-        drop(waiting);
-        let consumption = BudgetConsumption::default();
-        Err(Settled { evidence, cell: None, consumption, queue_wait, activation })
+        Err(Settled { evidence, cell: None, consumption: BudgetConsumption::default(), queue_wait, activation })
     }
-}
-
-/// Waits for the first of cancel, deadline and grant, in this order; answers also whether the pool was asked at all.
-/// The acquisition is gone when this returns. A timer is made only for an acquisition that has to wait.
-async fn wait(activation: &Activation<'_>, request: CellRequest) -> (WaitEnd, bool) {
-    let mut asked = false;
-    let end = {
-        let mut acquisition =
-            pin!(contain(async { activation.runner.pool.acquire(request).await }, || pool_panicked("acquire")));
-        let mut timer = None;
-        poll_fn(|cx| {
-            // Registered before looking, so that no cancel falls between the look and the sleep.
-            activation.latch.register(cx.waker());
-            let now = if asked { Instant::now() } else { activation.started };
-            if let Some(execution) = activation.stopped(now) {
-                return Poll::Ready(WaitEnd::Stopped(execution));
-            }
-            asked = true;
-            if let Poll::Ready(answer) = acquisition.as_mut().poll(cx) {
-                let answer = answer.flatten();
-                return Poll::Ready(answer.map_or_else(WaitEnd::Refused, WaitEnd::Granted));
-            }
-            let Some(deadline) = activation.deadline else { return Poll::Pending };
-            let timer = timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
-            timer.as_mut().poll(cx).map(|()| WaitEnd::Stopped(ExecutionOutcome::DeadlineExceeded))
-        })
-        .await
-    };
-    (end, asked)
 }
 
 /// Asks the pool to forget the waiter. The dropped acquisition has said so already, so a pool that does not offer this,
 /// or fails at it, changes nothing about the activation.
 async fn withdraw(activation: &Activation<'_>) {
-    let pool = &activation.runner.pool;
-    let withdrawal = async { pool.cancel_waiting(&activation.tenant, &activation.id).await };
-    let _answer = contain(withdrawal, || pool_panicked("cancel_waiting")).await;
+    let (pool, panicked) = (&activation.runner.pool, || pool_panicked("cancel_waiting"));
+    let begun = begin(|| pool.cancel_waiting(&activation.tenant, &activation.id), panicked);
+    let _answer = finish(begun, panicked).await;
 }
 
 /// The instant at which the wall clock will show `at`; one already past is `started` itself. `None` for one beyond what

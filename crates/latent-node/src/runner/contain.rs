@@ -1,18 +1,27 @@
 //! The line at which a panic of the pool or the backend becomes a value.
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 
-/// Runs `work`, which should be an `async` block around the call that makes the foreign future, so that the call is
-/// inside the line too. After a panic nothing that `work` owned is looked at again, and the answer is what `panicked`
-/// makes; the panic's own words stay in the operator's output.
-pub(super) async fn contain<T>(
-    work: impl Future<Output = T>,
+/// Begins work of a pool or a backend. What it is given moves straight into its own future; a panic on the way there
+/// becomes `panicked()`.
+pub(super) fn begin<'a, T>(
+    work: impl FnOnce() -> BoxFuture<'a, T>,
+    panicked: impl FnOnce() -> PlatformError,
+) -> Result<BoxFuture<'a, T>, PlatformError> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|_payload| panicked())
+}
+
+/// Finishes work that [`begin`] began; its panic becomes `panicked()`. The payload of a panic is dropped: it is not fit
+/// to be shown to a caller.
+pub(super) async fn finish<T>(
+    begun: Result<BoxFuture<'_, T>, PlatformError>,
     panicked: impl FnOnce() -> PlatformError,
 ) -> Result<T, PlatformError> {
-    AssertUnwindSafe(work).catch_unwind().await.map_err(|_payload| panicked())
+    AssertUnwindSafe(begun?).catch_unwind().await.map_err(|_payload| panicked())
 }
 
 /// The backend panicked while it ran an activation.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use latent_core::error::VALUE_BYTES_MAX;
 use latent_core::{BudgetConsumption, BudgetLedger, CellId, ExecutionOutcome, FunctionTarget, Payload, PlatformError};
 use latent_executor::{
@@ -13,7 +14,8 @@ use latent_scheduler::CellLease;
 use tokio::time::Instant;
 
 use super::activation::Activation;
-use super::contain::{backend_panicked, contain};
+use super::contain::{backend_panicked, begin, finish};
+use super::counters::GoingOn;
 use super::handed::Handed;
 
 /// What is to be run, waiting for the cell and budget that complete it.
@@ -48,8 +50,8 @@ impl<'r> Granted<'r> {
         Handed { lease, cell, cleanup: ExecutionCleanup::Reusable, evidence, consumption, queue_wait, activation }
     }
 
-    /// Builds the request from the lease, runs it, and takes the result over.
-    pub(super) async fn invoke(self) -> Handed<'r> {
+    /// Builds the request from the lease and gives it to the backend.
+    pub(super) fn start(self) -> Started<'r> {
         let Self { activation, queue_wait, call, lease, .. } = self;
         let cell = bounded(lease.cell());
         let ledger = Arc::new(BudgetLedger::new(*lease.budget()));
@@ -58,14 +60,36 @@ impl<'r> Granted<'r> {
         let Call { context, artifact, target, payload } = call;
         let request =
             ExecutionRequest { context, cell: cell.clone(), artifact, target, payload, budget: *lease.budget() };
-
         let running = activation.runner.counters.running();
         let backend = &activation.runner.backend;
-        let contained =
-            contain(async { backend.invoke_contained(request, cancellation).await }, backend_panicked).await;
-        drop(running);
+        let run = begin(|| backend.invoke_contained(request, cancellation), backend_panicked);
+        Started { run: Some(run), running, cell, ledger, queue_wait, lease, activation }
+    }
+}
 
-        let ContainedExecution { report, cleanup } = contained.unwrap_or_else(after_panic);
+/// An activation whose guest runs. Dropping it drops the run first, then the lease, then the registration.
+pub(super) struct Started<'r> {
+    run: Option<Result<BoxFuture<'r, ContainedExecution>, PlatformError>>,
+    running: GoingOn<'r>,
+    cell: CellId,
+    ledger: Arc<BudgetLedger>,
+    queue_wait: Duration,
+    lease: CellLease,
+    activation: Activation<'r>,
+}
+
+impl<'r> Started<'r> {
+    /// Waits for the backend. Its future is gone when this returns.
+    pub(super) async fn finish(&mut self) -> ContainedExecution {
+        let Some(run) = self.run.take() else { unreachable!("a state is finished once") };
+        finish(run, backend_panicked).await.unwrap_or_else(after_panic)
+    }
+
+    /// Takes the result over.
+    pub(super) fn hand_over(self, contained: ContainedExecution) -> Handed<'r> {
+        let Self { activation, queue_wait, lease, cell, ledger, running, .. } = self;
+        drop(running);
+        let ContainedExecution { report, cleanup } = contained;
         let evidence = activation.hand_over(report.outcome);
         let consumption = at_least(report.consumption, &ledger.consumption());
         Handed { lease, cell, cleanup, evidence, consumption, queue_wait, activation }

@@ -9,7 +9,7 @@ use latent_executor::ExecutionCleanup;
 use latent_scheduler::CellLease;
 
 use super::activation::Activation;
-use super::contain::{contain, pool_panicked};
+use super::contain::{begin, finish, pool_panicked};
 use super::report::ActivationReport;
 
 /// A decided result, and the lease that is still to be ended.
@@ -41,13 +41,14 @@ impl<'r> Handed<'r> {
         let counters = &activation.runner.counters;
         let failure = match cleanup {
             ExecutionCleanup::Reusable => {
-                let answer = contain(async { pool.release(lease).await }, || pool_panicked("release")).await;
+                let panicked = || pool_panicked("release");
+                let answer = finish(begin(|| pool.release(lease), panicked), panicked).await;
                 let failure = |cause| DispositionFailure::Release { cell: cell.clone(), cause };
                 answer.flatten().map(|()| counters.released()).map_err(failure).err()
             }
             ExecutionCleanup::Unproven { reason } => {
-                let quarantine = async { pool.quarantine(lease, readable(reason)).await };
-                let answer = contain(quarantine, || pool_panicked("quarantine")).await;
+                let panicked = || pool_panicked("quarantine");
+                let answer = finish(begin(|| pool.quarantine(lease, readable(reason)), panicked), panicked).await;
                 let failure = |cause| DispositionFailure::Quarantine { cell: cell.clone(), cause };
                 answer.flatten().map(|()| counters.quarantined()).map_err(failure).err()
             }

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use foldhash::fast::RandomState;
 use latent_core::{ActivationId, CellClass, NodeId, TenantId};
 
 use super::lease::CellLeaseIdentity;
@@ -51,7 +52,7 @@ pub(super) struct PoolCore<W> {
     queue_capacity: usize,
     waiting: BTreeMap<Ticket, Waiter<W>>,
     settled: HashMap<Ticket, Settled>,
-    live: HashMap<ActivationKey, Holder>,
+    live: HashMap<ActivationKey, Holder, RandomState>,
     tickets: Sequence,
 }
 
@@ -62,7 +63,7 @@ impl<W> PoolCore<W> {
             queue_capacity,
             waiting: BTreeMap::new(),
             settled: HashMap::new(),
-            live: HashMap::with_capacity(capacity),
+            live: HashMap::with_capacity_and_hasher(capacity, RandomState::default()),
             tickets: Sequence::starting_at(1),
         }
     }

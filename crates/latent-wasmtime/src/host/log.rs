@@ -177,9 +177,9 @@ impl From<LogDenied> for LogError {
 
 /// Defines `latent:log/log`.
 pub(super) fn bind(instance: &mut LinkerInstance<'_, HostState>) -> wasmtime::Result<()> {
-    instance.func_wrap("log", |store, (level, message, fields): (Level, String, Vec<(String, String)>)| {
+    instance.func_wrap("log", |mut store, (level, message, fields): (Level, String, Vec<(String, String)>)| {
         let fields = fields.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let written = store.data().log.write(level.into(), &message, fields);
+        let written = store.data_mut().log().write(level.into(), &message, fields);
         Ok((written.map_err(LogError::from),))
     })
 }

@@ -2,28 +2,27 @@
 
 use std::sync::Arc;
 
-use latent_executor::{ActivationContext, ExecutionCancellation, LogLevel};
+use latent_executor::{ActivationContext, ExecutionCancellation, LogLevel, LogSink};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
-use crate::gauges::Held;
 use crate::host::lines::{LineBuffer, LineStream};
 use crate::host::log::LogWriter;
 use crate::limiter::Limiter;
-use crate::settings::EngineSettings;
+use crate::settings::{EngineSettings, LogLimits};
 
 /// What host calls of one activation stand on.
 pub struct HostState {
     pub(crate) limiter: Limiter,
     pub(crate) context: Arc<ActivationContext>,
     pub(crate) cancellation: ExecutionCancellation,
-    pub(crate) log: Arc<LogWriter>,
+    sink: Arc<dyn LogSink>,
+    log_limits: LogLimits,
     random_bytes_max: u32,
     resources: ResourceTable,
-    /// Made at the first WASI call: most guests never make one.
-    wasi: Option<Wasi>,
-    /// Counts this state, and with it the live probe it holds.
-    _held: Held,
+    /// Made at the first record, and what stands on it at the first WASI call: most guests need neither.
+    log: Option<Arc<LogWriter>>,
+    wasi: Option<Box<Wasi>>,
 }
 
 struct Wasi {
@@ -37,9 +36,8 @@ impl HostState {
         settings: &EngineSettings,
         context: Arc<ActivationContext>,
         cancellation: ExecutionCancellation,
-        log: LogWriter,
+        sink: Arc<dyn LogSink>,
         limiter: Limiter,
-        held: Held,
     ) -> Self {
         let mut resources = ResourceTable::new();
         resources.set_max_capacity(settings.host_resources_max as usize);
@@ -47,12 +45,21 @@ impl HostState {
             limiter,
             context,
             cancellation,
-            log: Arc::new(log),
+            sink,
+            log_limits: settings.logs,
             random_bytes_max: settings.random_bytes_max,
             resources,
+            log: None,
             wasi: None,
-            _held: held,
         }
+    }
+
+    /// The writer of the guest's records.
+    pub(crate) fn log(&mut self) -> &Arc<LogWriter> {
+        let Self { log, context, cancellation, sink, log_limits, .. } = self;
+        log.get_or_insert_with(|| {
+            Arc::new(LogWriter::new(context.clone(), cancellation.clone(), sink.clone(), *log_limits))
+        })
     }
 
     /// The resources that host calls made for the guest.
@@ -86,7 +93,11 @@ fn deny_by_default(log: &Arc<LogWriter>, random_bytes_max: u32) -> Wasi {
 
 impl WasiView for HostState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        let wasi = self.wasi.get_or_insert_with(|| deny_by_default(&self.log, self.random_bytes_max));
+        if self.wasi.is_none() {
+            let log = self.log().clone();
+            self.wasi = Some(Box::new(deny_by_default(&log, self.random_bytes_max)));
+        }
+        let wasi = self.wasi.as_mut().expect("made the lines before");
         WasiCtxView { ctx: &mut wasi.ctx, table: &mut self.resources }
     }
 }

@@ -53,7 +53,10 @@ pub fn decode_single_bytes(name: &str, json: &[u8], limits: &ValueLimits) -> Res
 /// # Errors
 /// As for [`decode_params`].
 pub fn decode_single_string(name: &str, json: &[u8], limits: &ValueLimits) -> Result<String, PlatformError> {
-    read_single(name, Text, json, *limits)
+    match text::plain(json, limits) {
+        Some(text) => Ok(text.to_owned()),
+        None => read_single(name, Text, json, *limits),
+    }
 }
 
 /// What a slot is decoded into: any value by its type, or bytes and text directly.

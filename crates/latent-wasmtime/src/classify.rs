@@ -113,23 +113,16 @@ fn root_text(error: &wasmtime::Error) -> String {
     latent_core::error::cut(&text, latent_core::error::MESSAGE_BYTES_MAX).to_owned()
 }
 
-/// Words of the engine's untyped errors about results that it could not lift.
+/// Phrases of the engine's untyped errors about values that it could not lift or lower.
 const LIFTING: &[&str] = &[
-    "realloc",
-    "out of bounds",
+    "realloc return",
     "not aligned",
-    "unaligned",
-    "invalid utf-8",
-    "incomplete utf-8",
-    "discriminant",
-    "converted integer",
-    "unexpected",
-    "unknown handle",
-    "beyond end of memory",
-    "pointer",
-    "char",
-    "list",
-    "string",
+    "out of bounds",
+    "pointer size overflow",
+    "byte length too large",
+    "invalid option discriminant",
+    "invalid expected discriminant",
+    "discriminant out of range",
 ];
 
 /// Errors that a guest causes without a trap code: results that cannot be lifted, a `realloc` that misbehaves,
@@ -141,8 +134,7 @@ fn guest_fault(error: &wasmtime::Error) -> ExecutionOutcome {
         return ExecutionOutcome::Trapped { category: "invalid-result" };
     }
     let text = root_text(error);
-    let lower = text.to_ascii_lowercase();
-    if LIFTING.iter().any(|known| lower.contains(known)) {
+    if LIFTING.iter().any(|known| text.contains(known)) {
         return ExecutionOutcome::Trapped { category: "invalid-result" };
     }
     let error = PlatformError::of_activation(
@@ -169,6 +161,11 @@ pub fn category(trap: Trap) -> &'static str {
         Trap::OutOfFuel => "out-of-fuel",
         Trap::Interrupt => "interrupt",
         Trap::CannotEnterComponent => "cannot-enter-component",
+        Trap::StringOutOfBounds
+        | Trap::ListOutOfBounds
+        | Trap::InvalidDiscriminant
+        | Trap::InvalidChar
+        | Trap::UnalignedPointer => "invalid-result",
         _ => "other",
     }
 }

@@ -159,7 +159,7 @@ Exit codes, the worst of all activations:
 Examples:
   latent run text-stats.wasm --call analyze#reverse --args '[\"abc\"]'
   latent run text-stats.wasm --call top-words --args '{\"text\": \"a b a\", \"order\": \"by-count\", \"limit\": 5}'
-  latent run capsule.wasm --call spin --deadline 200ms --output json
+  latent run capsule.wasm --call spin --fuel 1000000000000 --deadline 200ms --output json
   latent run echo.wasm --call echo-bytes --media-type application/octet-stream --args @picture.png > copy.png
   latent run service.wasm --args @args.json --repeat 1000 --concurrency 32 --cells 4 --output json";
 

@@ -1,0 +1,12 @@
+//! `latent run` from outside: the real binary, its output and its exit codes.
+
+mod bad_component;
+mod bad_request;
+mod bytes;
+mod failures;
+mod interrupt;
+mod load;
+mod logs;
+mod results;
+mod support;
+mod text_stats;

@@ -163,3 +163,98 @@ fn tick(shared: &Shared, engine: &EngineWeak) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+    use std::thread;
+
+    use latent_core::{BudgetLedger, ResourceBudget, StopCause};
+
+    /// How long anything may take before it is a deadlock.
+    const WATCHDOG: Duration = Duration::from_secs(10);
+    const TICK: Duration = Duration::from_millis(1);
+    const HOUR: Duration = Duration::from_hours(1);
+
+    #[expect(clippy::disallowed_methods, reason = "tests make their own instants")]
+    fn now() -> Instant {
+        Instant::now()
+    }
+
+    #[track_caller]
+    fn until(what: &str, condition: impl Fn() -> bool) {
+        let started = now();
+        while !condition() {
+            assert!(started.elapsed() < WATCHDOG, "waited in vain until {what}");
+            thread::yield_now();
+        }
+    }
+
+    /// Drops the owner, which must come back although the thread was waiting, and find the thread gone.
+    fn ends_with_its_owner(ticker: Ticker) {
+        let of_thread = Arc::downgrade(&ticker.shared);
+        let (ended, end) = mpsc::channel();
+        thread::spawn(move || {
+            drop(ticker);
+            ended.send(())
+        });
+        end.recv_timeout(WATCHDOG).expect("the owner wakes the thread, so that it need not wait for the next tick");
+        assert_eq!(of_thread.strong_count(), 0, "joined, not left behind");
+    }
+
+    fn cancellation(deadline: Option<Instant>) -> ExecutionCancellation {
+        let ledger = Arc::new(BudgetLedger::new(ResourceBudget::default()));
+        ExecutionCancellation::new(Arc::new(StopLatch::new()), deadline, ledger)
+    }
+
+    #[test]
+    fn the_last_owner_wakes_and_joins_the_thread_between_two_ticks() {
+        let engine = Engine::default();
+        ends_with_its_owner(Ticker::start(&engine, HOUR).unwrap());
+    }
+
+    #[test]
+    fn the_last_owner_wakes_and_joins_a_thread_that_sleeps() {
+        let engine = Engine::default();
+        let ticker = Ticker::start(&engine, TICK).unwrap();
+        until("nothing has run for a while", || ticker.shared.lock().asleep);
+        ends_with_its_owner(ticker);
+    }
+
+    #[test]
+    fn the_ticker_does_not_keep_the_engine_alive() {
+        let engine = Engine::default();
+        let ticker = Ticker::start(&engine, TICK).unwrap();
+        let weak = engine.weak();
+        let running = cancellation(None);
+        let watch = ticker.watch(&running);
+        drop(engine);
+        // A tick holds the engine for as long as it lasts, and no longer.
+        until("the engine is gone", || weak.upgrade().is_none());
+        until("the thread has nothing left to tick", || Arc::strong_count(&ticker.shared) == 1);
+        ticker.interrupter().wake_by_ref();
+        drop(watch);
+    }
+
+    #[test]
+    fn each_watched_run_is_stopped_and_woken_by_its_own_deadline() {
+        struct Woken(AtomicBool);
+        impl Wake for Woken {
+            fn wake(self: Arc<Self>) {
+                self.0.store(true, Ordering::Release);
+            }
+        }
+        let engine = Engine::default();
+        let ticker = Ticker::start(&engine, TICK).unwrap();
+        let [late, early] = [Some(now() + HOUR), Some(now())].map(cancellation);
+        let [late_woken, early_woken] = [(); 2].map(|()| Arc::new(Woken(AtomicBool::new(false))));
+        late.probe().register(&Waker::from(late_woken.clone()));
+        early.probe().register(&Waker::from(early_woken.clone()));
+        let _watches = (ticker.watch(&late), ticker.watch(&early));
+        until("the earlier one is woken", || early_woken.0.load(Ordering::Acquire));
+        assert_eq!(early.probe().cause(), Some(StopCause::DeadlineExceeded));
+        assert_eq!((late.probe().cause(), late_woken.0.load(Ordering::Acquire)), (None, false));
+    }
+}

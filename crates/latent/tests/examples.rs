@@ -1,7 +1,7 @@
 //! The example service in Rust, JavaScript and Python: equal JSON for every case, through runner and binary.
 //!
-//! Opt-in, because two of the components take a toolchain and minutes: set LATENT_EXAMPLES=1. jco and componentize-py
-//! are taken from the PATH; what is missing is installed below `target/examples`, from npm or into a Python environment.
+//! Opt-in, because two of the components take a toolchain and minutes: set `LATENT_EXAMPLES=1`. Tools are taken from the
+//! PATH; what is missing is installed below `target/tmp/examples`, from npm or into a Python environment.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

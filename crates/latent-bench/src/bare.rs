@@ -59,6 +59,7 @@ impl Bare {
         let mut store = Store::new(&self.engine, limits);
         store.limiter(|limits| limits);
         store.set_fuel(100_000_000).expect("the engine counts fuel");
+        store.fuel_async_yield_interval(Some(1_000_000)).expect("the engine counts fuel");
         store.set_epoch_deadline(1);
         store.epoch_deadline_callback(|_| Ok(UpdateDeadline::Yield(1)));
         store

@@ -102,8 +102,9 @@ pub async fn run(
     drop(watch);
     live.observe(at);
     let panicked = matches!(ended, Ended::Panicked);
-    let outcome = settle(shared, plan, &mut live, &cancellation, ended, media_type);
+    let captured = capture(shared, plan, &mut live, &cancellation, ended, media_type);
     let clean = live.close();
+    let outcome = captured.classified(plan);
     drop((buffers, pinned));
     let consumption = cancellation.budget_accounting().consumption();
     let cleanup = match (panicked, clean) {
@@ -234,33 +235,49 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Encodes a result and decides what the run came to.
-fn settle(
+/// What is read from a store before it is dropped.
+enum Captured {
+    /// The run's outcome is known: a result, encoded, or a stop.
+    Outcome(ExecutionOutcome),
+    /// The run failed; the facts say what that means.
+    Failed { facts: Facts, bounds: Bounds, error: wasmtime::Error },
+}
+
+/// Encodes a result, or reads the facts about a failure, while the store is still there.
+fn capture(
     shared: &Shared,
     plan: &FunctionPlan,
     live: &mut LiveStore<'_>,
     cancellation: &ExecutionCancellation,
     ended: Ended<wasmtime::Result<Returned>>,
     media_type: MediaType,
-) -> ExecutionOutcome {
+) -> Captured {
     match ended {
-        Ended::Panicked => host_panic(),
-        Ended::Stopped(cause) => stopped(cause),
-        Ended::Done(Ok(returned)) => encoded(plan, &returned, media_type, shared),
-        Ended::Done(Err(error)) => match failed(shared, live, cancellation, &error) {
-            // The written policy for a guest that leaves by itself: see `docs/values.md`.
-            ExecutionOutcome::Exited { status } => plan.exited(status),
-            failed => failed,
-        },
+        Ended::Panicked => Captured::Outcome(host_panic()),
+        Ended::Stopped(cause) => Captured::Outcome(stopped(cause)),
+        Ended::Done(Ok(returned)) => Captured::Outcome(encoded(plan, &returned, media_type, shared)),
+        Ended::Done(Err(error)) => {
+            let (facts, bounds) = facts(shared, live, cancellation);
+            Captured::Failed { facts, bounds, error }
+        }
     }
 }
 
-fn failed(
-    shared: &Shared,
-    live: &mut LiveStore<'_>,
-    cancellation: &ExecutionCancellation,
-    error: &wasmtime::Error,
-) -> ExecutionOutcome {
+impl Captured {
+    /// Decides what the run came to, after everything it held is gone.
+    fn classified(self, plan: &FunctionPlan) -> ExecutionOutcome {
+        match self {
+            Self::Outcome(outcome) => outcome,
+            Self::Failed { facts, bounds, error } => match classify(facts, bounds, &error) {
+                // The written policy for a guest that leaves by itself: see `docs/values.md`.
+                ExecutionOutcome::Exited { status } => plan.exited(status),
+                failed => failed,
+            },
+        }
+    }
+}
+
+fn facts(shared: &Shared, live: &mut LiveStore<'_>, cancellation: &ExecutionCancellation) -> (Facts, Bounds) {
     let store = live.get();
     let fuel_spent = store.get_fuel().is_ok_and(|left| left == 0);
     let limiter = &store.data().limiter;
@@ -278,7 +295,7 @@ fn failed(
         host_call_bytes: u64::from(shared.settings.host_call_bytes_max),
         random_bytes: u64::from(shared.settings.random_bytes_max),
     };
-    classify(facts, bounds, error)
+    (facts, bounds)
 }
 
 fn encoded(plan: &FunctionPlan, returned: &Returned, media_type: MediaType, shared: &Shared) -> ExecutionOutcome {

@@ -50,8 +50,6 @@ impl<'r> Asked<'r> {
         envelope: ActivationEnvelope,
         artifact: ComponentArtifact,
     ) -> Result<Self, Refused> {
-        // Monotonic before wall: whatever passes between the two shortens the wait, never prolongs it.
-        let started = Instant::now();
         let latch = Arc::new(StopLatch::new());
         let id = envelope.activation_id.clone();
         let tenant = envelope.principal.tenant.clone();
@@ -60,6 +58,9 @@ impl<'r> Asked<'r> {
             Err(error) => return Err(Refused { activation_id: id, error }),
         };
         let expires_at = envelope.effective_deadline();
+        // Monotonic before wall: what passes between the two shortens the wait, never prolongs it. They are read side
+        // by side, so that it is next to nothing.
+        let started = Instant::now();
         let deadline = expires_at.and_then(|at| monotonic(started, runner.clock.now(), at));
         let request = CellRequest {
             activation_id: id.clone(),
@@ -113,7 +114,7 @@ impl<'r> Asked<'r> {
     }
 
     /// Goes on with a lease, or settles without one.
-    pub(super) fn granted(self, end: WaitEnd) -> Result<Granted<'r>, Settled<'r>> {
+    pub(super) fn granted(self, end: WaitEnd) -> Result<Granted<'r>, Box<Settled<'r>>> {
         let Self { activation, call, .. } = self;
         let received_at = Instant::now();
         let queue_wait = received_at.saturating_duration_since(activation.started);
@@ -123,7 +124,8 @@ impl<'r> Asked<'r> {
             WaitEnd::StoppedBefore(execution) | WaitEnd::StoppedWaiting(execution) => execution,
         };
         let evidence = activation.hand_over(execution);
-        Err(Settled { evidence, cell: None, consumption: BudgetConsumption::default(), queue_wait, activation })
+        let consumption = BudgetConsumption::default();
+        Err(Box::new(Settled { evidence, cell: None, consumption, queue_wait, activation }))
     }
 }
 

@@ -13,6 +13,8 @@ enum Source {
     Module { wit: &'static str, wat: &'static str },
     /// A whole component in text.
     Component(&'static str),
+    /// A component committed as its own toolchain built it from the crate in its folder.
+    Prebuilt(&'static [u8]),
 }
 
 struct Fixture {
@@ -44,10 +46,21 @@ macro_rules! component {
     };
 }
 
+macro_rules! prebuilt {
+    ($name:literal) => {
+        Fixture {
+            name: $name,
+            source: Source::Prebuilt(include_bytes!(concat!("../", $name, "/", $name, ".wasm"))),
+            built: OnceLock::new(),
+        }
+    };
+}
+
 static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
     vec![
         module!("containment-capsule"),
         module!("echo"),
+        prebuilt!("echo-rust"),
         module!("types"),
         component!("spin-start"),
         module!("spin-realloc"),
@@ -84,7 +97,8 @@ static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
     ]
 });
 
-/// A fixture's component bytes, built on the first call for that name.
+/// A fixture's component bytes, built on the first call for that name. `echo-rust` alone comes prebuilt: its toolchain
+/// is no part of this build.
 ///
 /// # Panics
 /// When no fixture has the name (the message lists those there are), and when its text no longer builds.
@@ -94,10 +108,15 @@ pub fn component(name: &str) -> &'static [u8] {
         let known = names().collect::<Vec<_>>().join(", ");
         panic!("no fixture is named `{name}`; expected one of: {known}")
     });
+    let text = match fixture.source {
+        Source::Prebuilt(bytes) => return bytes,
+        Source::Module { wit, wat } => (Some(wit), wat),
+        Source::Component(text) => (None, text),
+    };
     fixture.built.get_or_init(|| {
-        let built = match &fixture.source {
-            Source::Module { wit, wat } => componentize(wit, WORLD, wat),
-            Source::Component(text) => assemble(text),
+        let built = match text {
+            (Some(wit), wat) => componentize(wit, WORLD, wat),
+            (None, component) => assemble(component),
         };
         built.unwrap_or_else(|reason| panic!("fixture `{name}` does not build: {reason}"))
     })
@@ -145,8 +164,14 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
         let readme = fs::read_to_string(folder.join("README.md")).expect("the fixtures have a README");
         for fixture in FIXTURES.iter() {
-            let (Source::Module { wat: text, .. } | Source::Component(text)) = fixture.source;
-            assert!(text.starts_with(";; "), "the first line of `{}` is its purpose", fixture.name);
+            let (text, comment) = match fixture.source {
+                Source::Module { wat: text, .. } | Source::Component(text) => (text.to_owned(), ";; "),
+                Source::Prebuilt(_) => {
+                    let source = folder.join(fixture.name).join("src/lib.rs");
+                    (fs::read_to_string(source).expect("a prebuilt fixture keeps its source"), "//! ")
+                }
+            };
+            assert!(text.starts_with(comment), "the first line of `{}` is its purpose", fixture.name);
             assert!(readme.contains(&format!("`{}`", fixture.name)), "the README names `{}`", fixture.name);
         }
     }

@@ -1,5 +1,6 @@
 //! The guests that tests run: each fixture is a few lines of text that misbehave in one known way.
-//! They are built into components once a process, on first use, and depend on no guest toolchain.
+//! They are built into components once a process, on first use, and depend on no guest toolchain; the one written in
+//! Rust is committed as its toolchain built it.
 //!
 //! A fixture is a folder beside `src/`: `<name>.wat` (a core module, whose first line says what it is for) with
 //! `world.wit` (its contract), or `component.wat` where a component is easier to write whole. Its contract is

@@ -2,9 +2,10 @@
 //!
 //! Absolute times on shared machines are noise; what counts is the ratio of two series whose samples alternate.
 //! [`bare`] is the floor: the very same engine settings, fuel, epochs and a limiter, and nothing else. [`node`] is the
-//! runner over the pool. [`series`] takes the samples.
+//! runner over the pool. [`series`] takes the samples. [`endurance`] runs the node for long and looks at what is left.
 
 pub mod bare;
+pub mod endurance;
 pub mod node;
 pub mod process;
 pub mod series;

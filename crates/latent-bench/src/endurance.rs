@@ -32,7 +32,7 @@ const PARTS: u64 = 10;
 /// How much to run.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// Activations; at least one a part.
+    /// Activations; few hundred may miss a way of ending.
     pub calls: u64,
     /// Cells of the pool.
     pub cells: u32,

@@ -106,7 +106,7 @@ mod tests {
     fn report(outcome: ActivationOutcome) -> ActivationReport {
         ActivationReport {
             activation_id: ActivationId::new("a").expect("a short id"),
-            cell: Some(CellId::new("c").expect("a short id")),
+            cell: Some(CellId::new("c")),
             outcome,
             consumption: BudgetConsumption { fuel: 1, peak_memory_bytes: 65_536, ..BudgetConsumption::default() },
             queue_wait: Duration::ZERO,

@@ -11,7 +11,6 @@ use latent_executor::ComponentArtifact;
 use latent_wasmtime::{EngineSettings, PagemapScanChoice};
 use wasmtime::component::{ComponentExportIndex, Val};
 
-const CONTRACT: &str = "fixture:echo/echo@0.1.0";
 const MIB: usize = 1 << 20;
 
 struct BareText<'a>(&'a Bare, ComponentExportIndex);
@@ -67,35 +66,52 @@ fn row(name: &str, threads: usize, a: &Series, b: &Series) {
     );
 }
 
+/// A guest under test: its fixture and what the rows call it.
+#[derive(Clone, Copy)]
+struct Guest {
+    fixture: &'static str,
+    label: &'static str,
+}
+
+const GUESTS: [Guest; 2] =
+    [Guest { fixture: "echo-rust", label: "Rust echo" }, Guest { fixture: "echo", label: "text-format echo" }];
+
+fn compare(guest: Guest, scan: PagemapScanChoice, scale: u64) {
+    let component = latent_guests::component(guest.fixture);
+    let contract = format!("fixture:{}/echo@0.1.0", guest.fixture);
+    let artifact = ComponentArtifact::new(component);
+    let settings = EngineSettings { pagemap_scan: scan, ..EngineSettings::default() };
+    let bare = Bare::new(&settings, component);
+    let node = Node::new(settings, 48);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
+    runtime.block_on(node.prepare(&artifact));
+    let scanned = if node.backend.report().pagemap_scan { "page scan" } else { "no page scan" };
+    let text = Template::new("bench", &contract, "echo-string", Payload::json("[\"hello\"]"));
+    for threads in [1, 2] {
+        let plan = Plan { threads, blocks: 4 * scale, calls: 1000 };
+        let a = BareText(&bare, bare.export(&contract, "echo-string"));
+        let (a, b) = alternate(plan, &a, &Through(&node, text.clone(), artifact.clone()));
+        row(&format!("{}, a string, {scanned}", guest.label), threads, &a, &b);
+    }
+    let block: Vec<u8> = (0..=255u8).cycle().take(MIB).collect();
+    let bytes = Template::new("bench", &contract, "echo-bytes", Payload::octets(block.clone()));
+    let plan = Plan { threads: 1, blocks: 2 * scale, calls: 50 };
+    let a = BareBytes(&bare, bare.export(&contract, "echo-bytes"), block);
+    let (a, b) = alternate(plan, &a, &Through(&node, bytes, artifact.clone()));
+    row(&format!("{}, 1 MiB typed, {scanned}", guest.label), 1, &a, &b);
+}
+
 fn main() {
     let short = std::env::args().any(|argument| argument == "--short");
     let scale = if short { 1 } else { 10 };
-    let echo = latent_guests::component("echo");
-    let artifact = ComponentArtifact::new(echo);
-    let text = Template::new("bench", CONTRACT, "echo-string", Payload::json("[\"hello\"]"));
-    let block: Vec<u8> = (0..=255u8).cycle().take(MIB).collect();
-    let bytes = Template::new("bench", CONTRACT, "echo-bytes", Payload::octets(block.clone()));
     println!(
-        "| what | threads | bare p50 µs | bare p99 µs | bare /s·thread | runner p50 µs | runner p99 µs | runner /s·thread | p50 ratio | throughput ratio |"
+        "| what | threads | bare p50 µs | bare p99 µs | bare /s·thread | runner p50 µs | runner p99 µs | \
+         runner /s·thread | p50 ratio | throughput ratio |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|");
-    for (label, scan) in [("", PagemapScanChoice::Auto), (", no page scan", PagemapScanChoice::Off)] {
-        let settings = EngineSettings { pagemap_scan: scan, ..EngineSettings::default() };
-        let bare = Bare::new(&settings, echo);
-        let node = Node::new(settings, 48);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
-        runtime.block_on(node.prepare(&artifact));
-        for threads in [1, 2] {
-            let plan = Plan { threads, blocks: 4 * scale, calls: 1000 };
-            let a = BareText(&bare, bare.export(CONTRACT, "echo-string"));
-            let b = Through(&node, text.clone(), artifact.clone());
-            let (a, b) = alternate(plan, &a, &b);
-            row(&format!("echo of a string{label}"), threads, &a, &b);
+    for guest in GUESTS {
+        for scan in [PagemapScanChoice::Auto, PagemapScanChoice::Off] {
+            compare(guest, scan, scale);
         }
-        let plan = Plan { threads: 1, blocks: 2 * scale, calls: 50 };
-        let a = BareBytes(&bare, bare.export(CONTRACT, "echo-bytes"), block.clone());
-        let b = Through(&node, bytes.clone(), artifact.clone());
-        let (a, b) = alternate(plan, &a, &b);
-        row(&format!("echo of 1 MiB, typed{label}"), 1, &a, &b);
     }
 }

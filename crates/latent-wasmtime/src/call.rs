@@ -3,6 +3,7 @@
 //! Signatures of bytes and of strings take a typed path that copies whole blocks; everything else goes through
 //! dynamic values.
 
+use bytes::Bytes;
 use latent_core::{
     ErrorDetail, ExecutionOutcome, FunctionSignature, MediaType, Payload, PlatformError, PlatformErrorCode, ValueType,
 };
@@ -35,7 +36,8 @@ enum Path {
 /// Decoded arguments.
 pub enum Arguments {
     Text(String),
-    Bytes(Vec<u8>),
+    /// Shared with the payload where they came raw.
+    Bytes(Bytes),
     Values(Vec<Val>),
 }
 
@@ -78,7 +80,7 @@ impl FunctionPlan {
         }
         Ok(match self.path {
             Path::Dynamic => Arguments::Values(vec![Val::List(payload.bytes.iter().map(|b| Val::U8(*b)).collect())]),
-            _ => Arguments::Bytes(payload.bytes.to_vec()),
+            _ => Arguments::Bytes(payload.bytes.clone()),
         })
     }
 
@@ -87,7 +89,7 @@ impl FunctionPlan {
         match self.path {
             Path::TextToText => values::decode_single_string(only, json, limits).map(Arguments::Text),
             Path::BytesToBytes | Path::BytesOrText | Path::BytesOrNothing => {
-                values::decode_single_bytes(only, json, limits).map(Arguments::Bytes)
+                values::decode_single_bytes(only, json, limits).map(|bytes| Arguments::Bytes(bytes.into()))
             }
             Path::Dynamic => values::decode_params(&self.signature, json, limits).map(Arguments::Values),
         }
@@ -107,16 +109,16 @@ impl FunctionPlan {
             }
             (Path::BytesToBytes, Arguments::Bytes(bytes)) => {
                 let call = instance.get_typed_func::<(&[u8],), (Vec<u8>,)>(&mut *store, &self.index)?;
-                Ok(Returned::Bytes(call.call_async(store, (&bytes,)).await?.0))
+                Ok(Returned::Bytes(call.call_async(store, (&bytes[..],)).await?.0))
             }
             (Path::BytesOrText, Arguments::Bytes(bytes)) => {
                 type Answer = (Result<Vec<u8>, String>,);
                 let call = instance.get_typed_func::<(&[u8],), Answer>(&mut *store, &self.index)?;
-                Ok(Returned::Fallible(call.call_async(store, (&bytes,)).await?.0.map_err(Some)))
+                Ok(Returned::Fallible(call.call_async(store, (&bytes[..],)).await?.0.map_err(Some)))
             }
             (Path::BytesOrNothing, Arguments::Bytes(bytes)) => {
                 let call = instance.get_typed_func::<(&[u8],), (Result<Vec<u8>, ()>,)>(&mut *store, &self.index)?;
-                Ok(Returned::Fallible(call.call_async(store, (&bytes,)).await?.0.map_err(|()| None)))
+                Ok(Returned::Fallible(call.call_async(store, (&bytes[..],)).await?.0.map_err(|()| None)))
             }
             (_, arguments) => self.call_dynamic(instance, store, arguments).await,
         }
@@ -143,23 +145,24 @@ impl FunctionPlan {
     /// else is inferred from the value.
     pub fn encode(
         &self,
-        returned: &Returned,
+        returned: Returned,
         media_type: MediaType,
         limits: &ValueLimits,
     ) -> Result<ExecutionOutcome, EncodeError> {
         let octets = media_type == MediaType::OctetStream;
-        let bytes = |bytes: &[u8]| {
-            if octets { raw(bytes, limits) } else { values::encode_bytes(bytes, limits).map(Payload::json) }
-        };
         match returned {
             Returned::Text(text) => {
-                values::encode_string(text, limits).map(Payload::json).map(ExecutionOutcome::Returned)
+                values::encode_string(&text, limits).map(Payload::json).map(ExecutionOutcome::Returned)
             }
-            Returned::Bytes(out) => bytes(out).map(ExecutionOutcome::Returned),
-            Returned::Fallible(Ok(out)) if octets => raw(out, limits).map(ExecutionOutcome::Returned),
-            Returned::Fallible(Ok(out)) => values::encode_bytes(out, limits).and_then(|json| ok_of(&json, limits)),
+            Returned::Bytes(out) | Returned::Fallible(Ok(out)) if octets => {
+                raw(out, limits).map(ExecutionOutcome::Returned)
+            }
+            Returned::Bytes(out) => {
+                values::encode_bytes(&out, limits).map(Payload::json).map(ExecutionOutcome::Returned)
+            }
+            Returned::Fallible(Ok(out)) => values::encode_bytes(&out, limits).and_then(|json| ok_of(&json, limits)),
             Returned::Fallible(Err(Some(text))) => {
-                values::encode_string(text, limits).map(Payload::json).map(ExecutionOutcome::DeclaredError)
+                values::encode_string(&text, limits).map(Payload::json).map(ExecutionOutcome::DeclaredError)
             }
             Returned::Fallible(Err(None)) => Ok(ExecutionOutcome::DeclaredError(Payload::json(&b"null"[..]))),
             Returned::Value(value) => self.encode_value(value.as_ref(), octets, limits),
@@ -180,9 +183,9 @@ impl FunctionPlan {
                 encode_payload(err.as_deref(), payload.as_deref(), limits).map(ExecutionOutcome::DeclaredError)
             }
             (ValueType::Result { .. }, Val::Result(Ok(Some(payload)))) if octets => {
-                raw(&octets_of(payload)?, limits).map(ExecutionOutcome::Returned)
+                raw(octets_of(payload)?, limits).map(ExecutionOutcome::Returned)
             }
-            _ if octets => raw(&octets_of(value)?, limits).map(ExecutionOutcome::Returned),
+            _ if octets => raw(octets_of(value)?, limits).map(ExecutionOutcome::Returned),
             _ => values::encode(ty, value, limits).map(Payload::json).map(ExecutionOutcome::Returned),
         }
     }
@@ -231,14 +234,14 @@ fn too_large(bytes: usize, max: usize) -> PlatformError {
 
 fn ok_of(json: &[u8], limits: &ValueLimits) -> Result<ExecutionOutcome, EncodeError> {
     let wrapped = [b"{\"ok\":", json, b"}"].concat();
-    raw(&wrapped, limits).map(|payload| ExecutionOutcome::Returned(Payload::json(payload.bytes)))
+    raw(wrapped, limits).map(|payload| ExecutionOutcome::Returned(Payload::json(payload.bytes)))
 }
 
-fn raw(bytes: &[u8], limits: &ValueLimits) -> Result<Payload, EncodeError> {
+fn raw(bytes: Vec<u8>, limits: &ValueLimits) -> Result<Payload, EncodeError> {
     if bytes.len() > limits.bytes_out_max {
         return Err(EncodeError::TooLarge { limit: limits.bytes_out_max });
     }
-    Ok(Payload::octets(bytes.to_vec()))
+    Ok(Payload::octets(bytes))
 }
 
 fn encode_payload(ty: Option<&ValueType>, value: Option<&Val>, limits: &ValueLimits) -> Result<Payload, EncodeError> {

@@ -255,7 +255,7 @@ fn capture(
     match ended {
         Ended::Panicked => Captured::Outcome(host_panic()),
         Ended::Stopped(cause) => Captured::Outcome(stopped(cause)),
-        Ended::Done(Ok(returned)) => Captured::Outcome(encoded(plan, &returned, media_type, shared)),
+        Ended::Done(Ok(returned)) => Captured::Outcome(encoded(plan, returned, media_type, shared)),
         Ended::Done(Err(error)) => {
             let (facts, bounds) = facts(shared, live, cancellation);
             Captured::Failed { facts, bounds, error }
@@ -298,7 +298,7 @@ fn facts(shared: &Shared, live: &mut LiveStore<'_>, cancellation: &ExecutionCanc
     (facts, bounds)
 }
 
-fn encoded(plan: &FunctionPlan, returned: &Returned, media_type: MediaType, shared: &Shared) -> ExecutionOutcome {
+fn encoded(plan: &FunctionPlan, returned: Returned, media_type: MediaType, shared: &Shared) -> ExecutionOutcome {
     match plan.encode(returned, media_type, &shared.settings.values) {
         Ok(outcome) => outcome,
         Err(EncodeError::TooLarge { limit }) => result_limit(limit as u64),

@@ -122,7 +122,7 @@ const LIFTING: &[&str] = &[
     "byte length too large",
     "invalid option discriminant",
     "invalid expected discriminant",
-    "discriminant out of range",
+    " out of range [0..",
 ];
 
 /// Errors that a guest causes without a trap code: results that cannot be lifted, a `realloc` that misbehaves,

@@ -14,7 +14,8 @@ use crate::values::ValueLimits;
 /// parser. `None` says nothing about the payload but that it has to be parsed.
 pub(super) fn plain<'a>(json: &'a [u8], limits: &ValueLimits) -> Option<&'a str> {
     let text = json.strip_prefix(b"[\"")?.strip_suffix(b"\"]")?;
-    let fits = json.len() <= limits.bytes_in_max && text.len() <= limits.host_bytes_max;
+    let host_bytes = text.len() + size_of::<String>();
+    let fits = json.len() <= limits.bytes_in_max && host_bytes <= limits.host_bytes_max;
     let literal = text.iter().all(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20));
     if fits && literal && limits.nodes_max > 0 && limits.depth_max > 0 { std::str::from_utf8(text).ok() } else { None }
 }

@@ -1,6 +1,6 @@
 //! From bytes to code that is ready to run: inspected, compiled, linked, with every export looked up once.
 
-use latent_core::{ContractSurface, ErrorDetail, FunctionTarget, PlatformError, PlatformErrorCode};
+use latent_core::{ContractSurface, ErrorDetail, FunctionTarget, PlatformError, PlatformErrorCode, Sha256Digest};
 use latent_executor::{ComponentArtifact, ImportName, PreparedCode};
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
@@ -21,6 +21,7 @@ pub struct PreparedComponent {
     imports: Box<[ImportName]>,
     declared_memory_bytes: u64,
     code_bytes: u64,
+    digest: Sha256Digest,
 }
 
 impl PreparedComponent {
@@ -51,6 +52,7 @@ impl PreparedComponent {
             imports: imports.into_boxed_slice(),
             declared_memory_bytes: pages.map_or(declared.memory_bytes, |pages| pages.saturating_mul(WASM_PAGE_BYTES)),
             code_bytes: (range.end as usize - range.start as usize) as u64,
+            digest: artifact.digest(),
         })
     }
 
@@ -63,6 +65,11 @@ impl PreparedComponent {
             Ok(found) => Ok(&self.plans[found].1),
             Err(_) => Err(self.no_such_function(target)),
         }
+    }
+
+    /// The component that the code was compiled from.
+    pub(crate) fn digest(&self) -> Sha256Digest {
+        self.digest
     }
 
     /// Bytes of compiled code, data and metadata.

@@ -7,6 +7,7 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use latent_core::{ErrorDetail, ExecutionOutcome, MediaType, PlatformError, PlatformErrorCode};
@@ -87,8 +88,9 @@ pub async fn run(
         Err(error) => return refused(&cancellation, error),
     };
     let watch = shared.ticker.watch(&cancellation);
+    let entered = AtomicBool::new(false);
     let (ended, at) = {
-        let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), arguments)));
+        let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), arguments, &entered)));
         guarded(&shared.ticker, &cancellation, started, call.as_mut()).await
     };
     drop(watch);
@@ -96,7 +98,7 @@ pub async fn run(
     let panicked = matches!(ended, Ended::Panicked);
     let captured = capture(shared, plan, &mut live, &cancellation, ended, media_type);
     let clean = live.close();
-    let outcome = captured.classified(plan);
+    let outcome = captured.classified(plan, entered.into_inner());
     drop((buffers, pinned));
     let consumption = cancellation.budget_accounting().consumption();
     let cleanup = match (panicked, clean) {
@@ -180,9 +182,11 @@ async fn invoke(
     plan: &FunctionPlan,
     store: &mut Store<HostState>,
     arguments: Arguments,
+    entered: &AtomicBool,
 ) -> wasmtime::Result<Returned> {
     let instance = code.pre.instantiate_async(&mut *store).await?;
     let _instance = shared.gauges.hold(Kind::Instance);
+    entered.store(true, Ordering::Relaxed);
     plan.call(&instance, store, arguments).await
 }
 
@@ -216,12 +220,14 @@ fn capture(
 
 impl Captured {
     /// Decides what the run came to, after everything it held is gone.
-    fn classified(self, plan: &FunctionPlan) -> ExecutionOutcome {
+    ///
+    /// A guest that leaves by itself may have left with a result, but only out of the function that was called.
+    fn classified(self, plan: &FunctionPlan, entered: bool) -> ExecutionOutcome {
         match self {
             Self::Outcome(outcome) => outcome,
             Self::Failed { facts, bounds, error } => match classify(facts, bounds, &error) {
                 // The written policy for a guest that leaves by itself: see `docs/values.md`.
-                ExecutionOutcome::Exited { status } => plan.exited(status),
+                ExecutionOutcome::Exited { status } if entered => plan.exited(status),
                 failed => failed,
             },
         }

@@ -24,6 +24,7 @@ mod ticker;
 pub mod values;
 
 pub use backend::{Phase0WasmtimeBackend, WasmtimeBackend};
+pub use cache::COMPILER_THREAD;
 pub use engine::{EngineReport, build as build_engine, offered_features};
 pub use host::offered_interfaces;
 pub use prepare::PreparedComponent;

@@ -7,7 +7,7 @@ use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 
 use crate::call::FunctionPlan;
-use crate::host::{HostState, bind_imports, mistyped};
+use crate::host::{HostState, bind_imports, mistyped, refuse_unoffered};
 use crate::inspect::{WASM_PAGE_BYTES, inspect, malformed, over};
 use crate::settings::EngineSettings;
 use crate::values::{self, UnsupportedType};
@@ -36,6 +36,7 @@ impl PreparedComponent {
         artifact: &ComponentArtifact,
     ) -> Result<Self, PlatformError> {
         let declared = inspect(artifact.bytes(), settings)?;
+        refuse_unoffered(artifact.bytes())?;
         let component =
             Component::from_binary(engine, artifact.bytes()).map_err(|error| compile_error(&error, settings))?;
         counts_fit(&component, settings)?;

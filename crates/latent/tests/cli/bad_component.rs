@@ -103,7 +103,7 @@ fn a_component_that_the_compiler_fails_on_is_refused_in_one_sentence() {
 #[test]
 fn a_list_of_exports_and_a_name_are_bounded() {
     let scratch = Scratch::new();
-    let exports: String = (0..500).map(|at| format!("(export \"f{at}\" (func $f)) ")).collect();
+    let exports = (0..500).fold(String::new(), |text, at| text + &format!("(export \"f{at}\" (func $f)) "));
     let text = format!(
         "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
          (func $f (canon lift (core func $i \"f\"))) {exports})"

@@ -1,9 +1,10 @@
 //! The Wasmtime adapter: the only crate that knows the engine.
 //!
 //! One [`WasmtimeBackend`] owns one engine ([`engine`]), one watchdog thread ([`ticker`]), the preparation of
-//! components ([`prepare`], [`cache`]) and the containment of every run ([`contain`]): a fresh store, one aggregate
-//! limiter, fuel, epochs, a stop latch, and a cleanup that is proved or admitted to be unproven. What a failed run
-//! means is decided in [`classify`]; what guests may call is in [`host`]; how JSON becomes values is in [`values`].
+//! components ([`prescan`], [`prepare`], [`cache`]) and the containment of every run ([`contain`]): a fresh store, one
+//! aggregate limiter, fuel, epochs, a stop latch, and a cleanup that is proved or admitted to be unproven. What a
+//! failed run means is decided in [`classify`]; what guests may call is in [`host`]; how JSON becomes values is in
+//! [`values`].
 
 mod backend;
 mod cache;
@@ -16,6 +17,7 @@ mod host;
 mod inspect;
 mod limiter;
 mod prepare;
+mod prescan;
 mod settings;
 mod store;
 mod ticker;
@@ -24,5 +26,7 @@ pub mod values;
 pub use backend::{Phase0WasmtimeBackend, WasmtimeBackend};
 pub use engine::{EngineReport, build as build_engine, offered_features};
 pub use host::offered_interfaces;
+pub use inspect::inspect as inspect_component;
 pub use prepare::PreparedComponent;
-pub use settings::{AllocatorChoice, EngineSettings, LogLimits, PagemapScanChoice};
+pub use prescan::Declared;
+pub use settings::{AllocatorChoice, EngineSettings, LogLimits, PagemapScanChoice, PrescanLimits};

@@ -3,6 +3,7 @@
 //! Invariant: nothing here recurses on the input, time is linear in it, and memory is bounded by the input and the
 //! limits. The engine may recurse on whatever passes, because its depth is bounded here.
 
+mod chains;
 mod flatten;
 mod outline;
 mod sections;

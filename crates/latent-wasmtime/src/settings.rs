@@ -86,6 +86,9 @@ pub struct PrescanLimits {
     pub section_depth_max: u32,
     /// Types declared within types. Default 16. The engine recurses once a level.
     pub type_depth_max: u32,
+    /// Types, instances and components that build on one another in a row. Default 100; the engine cannot keep more
+    /// than 127.
+    pub type_chain_max: u32,
     /// Modules and components in the file, however often they are instantiated. Default 256.
     pub parts_max: u32,
     /// Instances of components within the outermost, once everything is instantiated. Default 256.
@@ -116,6 +119,7 @@ impl Default for PrescanLimits {
         Self {
             section_depth_max: 16,
             type_depth_max: 16,
+            type_chain_max: 100,
             parts_max: 256,
             instances_max: 256,
             definitions_max: 100_000,

@@ -1,17 +1,19 @@
 //! One pass over the sections of a component and everything nested in it: counts what they declare, and draws the
 //! outline that the flattened counts come from.
 
+mod modules;
+
 use wasmparser::{
     BinaryReader, ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentOuterAliasKind, Encoding,
     Instance, Parser, Payload, SectionLimited,
 };
 
 use super::Declared;
+use super::chains::Chains;
 use super::outline::{Definition, Module, Named, NamedRange, Outline, Sort, Step};
 use super::tally::{Refusal, Tally, within};
 use super::types;
 use crate::engine::offered_features;
-use crate::inspect::WASM_PAGE_BYTES;
 use crate::settings::PrescanLimits;
 
 /// What one pass tells.
@@ -28,6 +30,7 @@ pub fn read<'a>(bytes: &'a [u8], limits: &PrescanLimits) -> Result<Scanned<'a>, 
         bytes,
         limits,
         tally: Tally::new(limits),
+        chains: Chains::new(limits.type_chain_max),
         open: Vec::new(),
         outline: Outline::default(),
         declared: Declared::default(),
@@ -62,6 +65,7 @@ struct Pass<'a, 'l> {
     bytes: &'a [u8],
     limits: &'l PrescanLimits,
     tally: Tally,
+    chains: Chains,
     open: Vec<Part>,
     outline: Outline<'a>,
     declared: Declared,
@@ -73,6 +77,7 @@ impl<'a> Pass<'a, '_> {
         let place = self.outline.components.len();
         self.outline.components.push(Definition::default());
         self.open.push(Part::Component(place));
+        self.chains.open();
         Ok(place)
     }
 
@@ -91,48 +96,6 @@ impl<'a> Pass<'a, '_> {
         self.tally.parts.add(1u32)
     }
 
-    /// A section of a core module.
-    fn of_module(&mut self, at: usize, payload: Payload<'a>) -> Result<(), Refusal> {
-        match payload {
-            Payload::Version { encoding, range, .. } => is_a(Encoding::Module, encoding, range.start),
-            Payload::TypeSection(section) => self.tally.types.add(section.count()),
-            Payload::ImportSection(section) => self.tally.imports.add(section.count()),
-            Payload::FunctionSection(section) => self.tally.functions.add(section.count()),
-            Payload::GlobalSection(section) => self.tally.globals.add(section.count()),
-            Payload::ExportSection(section) => self.tally.exports.add(section.count()),
-            Payload::ElementSection(section) => self.tally.element_segments.add(section.count()),
-            Payload::DataSection(section) => self.tally.data_segments.add(section.count()),
-            Payload::CodeSectionEntry(body) => {
-                let (size, allowed) = (body.range().len() as u64, u64::from(self.limits.body_bytes_max));
-                within("a function body of bytes", size, allowed, "prescan.body_bytes_max")
-            }
-            Payload::MemorySection(section) => {
-                self.outline.modules[at].memories = section.count();
-                self.declared.memories = self.declared.memories.max(u64::from(section.count()));
-                for memory in section {
-                    let memory = memory?;
-                    let page = memory.page_size_log2.map_or(Some(WASM_PAGE_BYTES), |log2| 1u64.checked_shl(log2));
-                    let size = memory.initial.saturating_mul(page.unwrap_or(u64::MAX));
-                    self.declared.memory_bytes = self.declared.memory_bytes.max(size);
-                }
-                Ok(())
-            }
-            Payload::TableSection(section) => {
-                self.outline.modules[at].tables = section.count();
-                self.declared.tables = self.declared.tables.max(u64::from(section.count()));
-                for table in section {
-                    self.declared.table_elements = self.declared.table_elements.max(table?.ty.initial);
-                }
-                Ok(())
-            }
-            Payload::End(_) => {
-                self.open.pop();
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// A section of a component.
     fn of_component(&mut self, at: usize, payload: Payload<'a>) -> Result<(), Refusal> {
         match payload {
@@ -149,22 +112,28 @@ impl<'a> Pass<'a, '_> {
             }
             Payload::CoreTypeSection(section) => {
                 self.weigh(at, section.count())?;
-                types::walk_core(self.reader(&section), self.limits, &mut self.tally)?;
+                types::walk_core(self.reader(&section), self.limits, &mut self.tally, &mut self.chains)?;
             }
             Payload::ComponentTypeSection(section) => {
                 self.weigh(at, section.count())?;
-                types::walk(self.reader(&section), self.limits, &mut self.tally)?;
+                types::walk(self.reader(&section), self.limits, &mut self.tally, &mut self.chains)?;
             }
             Payload::InstanceSection(section) => self.core_instances(at, section)?,
             Payload::ComponentInstanceSection(section) => self.instances(at, section)?,
             Payload::ComponentAliasSection(section) => self.aliases(at, section)?,
-            Payload::ComponentCanonicalSection(section) => self.weigh(at, section.count())?,
+            Payload::ComponentCanonicalSection(section) => {
+                self.weigh(at, section.count())?;
+                for function in section {
+                    self.chains.canonical(&function?)?;
+                }
+            }
             Payload::ComponentStartSection { .. } => self.weigh(at, 1u32)?,
             Payload::ComponentImportSection(section) => {
                 self.weigh(at, section.count())?;
                 self.tally.imports.add(section.count())?;
                 for import in section {
                     let import = import?;
+                    self.chains.declared(import.ty)?;
                     if let Some(sort) = Sort::of(import.ty.kind()) {
                         let name = self.outline.name(import.name.name);
                         self.step(at, Step::Import(sort, name));
@@ -176,6 +145,7 @@ impl<'a> Pass<'a, '_> {
                 self.tally.exports.add(section.count())?;
                 for export in section {
                     let export = export?;
+                    self.chains.exported(&export)?;
                     if let Some(export) = self.named(export.name.name, export.kind, export.index) {
                         self.step(at, Step::Export(export));
                     }
@@ -183,6 +153,7 @@ impl<'a> Pass<'a, '_> {
             }
             Payload::End(_) => {
                 self.open.pop();
+                self.chains.close_component()?;
             }
             _ => (),
         }
@@ -207,6 +178,7 @@ impl<'a> Pass<'a, '_> {
         self.weigh(at, section.count())?;
         for instance in section.into_iter_with_offsets() {
             let (offset, instance) = instance?;
+            self.chains.instance(&instance)?;
             match instance {
                 ComponentInstance::Instantiate { component_index, args } => {
                     self.weigh(at, args.len() as u64)?;
@@ -226,7 +198,9 @@ impl<'a> Pass<'a, '_> {
     fn aliases(&mut self, at: usize, section: SectionLimited<'a, ComponentAlias<'a>>) -> Result<(), Refusal> {
         self.weigh(at, section.count())?;
         for alias in section {
-            match alias? {
+            let alias = alias?;
+            self.chains.alias(&alias)?;
+            match alias {
                 ComponentAlias::InstanceExport { kind, instance_index, name } => {
                     if let Some(sort) = Sort::of(kind) {
                         let name = self.outline.name(name);

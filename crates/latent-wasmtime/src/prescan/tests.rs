@@ -23,7 +23,24 @@ fn excess(result: Result<Declared, Refusal>) -> Excess {
     }
 }
 
+type SumField = fn(&mut EngineSettings) -> &mut u32;
 type Field = fn(&mut PrescanLimits) -> &mut u32;
+
+/// Types that build on one another in every way in which they can: string, list, record, function, instance, alias of
+/// a type of it, function, instance of a component, component.
+const CHAIN_OF_SEVEN: &str = r#"(component
+  (type $list (list string))
+  (import "list" (type $named (eq $list)))
+  (type $record (record (field "a" $named)))
+  (import "record" (type $field (eq $record)))
+  (type $function (func (param "a" $field)))
+  (type $instance (instance (alias outer 1 $function (type $f)) (export "f" (func (type $f)))))
+  (import "i" (instance $i (type $instance)))
+  (component $inner (import "i" (instance (type $instance))))
+  (instance $made (instantiate $inner (with "i" (instance $i))))
+  (instance $bundle (export "made" (instance $made)))
+  (type $outer (component (export "i" (instance (type $instance)))))
+  (type $last (instance (export "c" (component (type $outer))))))"#;
 
 /// A setting, a component, and how much of the setting's kind that component declares.
 const EXACT: &[(&str, Field, &str, u32)] = &[
@@ -32,6 +49,7 @@ const EXACT: &[(&str, Field, &str, u32)] = &[
     ("type_depth_max", |l| &mut l.type_depth_max, "(component (type (instance (type (component (type (func)))))))", 2),
     ("type_depth_max", |l| &mut l.type_depth_max, "(component (type (component (core type (module)))))", 2),
     ("type_depth_max", |l| &mut l.type_depth_max, "(component (core type (module)))", 1),
+    ("type_chain_max", |l| &mut l.type_chain_max, CHAIN_OF_SEVEN, 7),
     ("parts_max", |l| &mut l.parts_max, "(component (core module) (component))", 3),
     (
         "instances_max",
@@ -105,6 +123,24 @@ fn each_limit_is_met_exactly_and_exceeded_by_one() {
 }
 
 #[test]
+fn chains_of_flat_types_are_refused_before_the_engine_counts_them() {
+    let chain = |length: usize| {
+        let mut text = "(component (type $t0 (instance))".to_owned();
+        for link in 1..length {
+            let before = link - 1;
+            text.push_str(&format!(
+                "(type $t{link} (instance (alias outer 1 $t{before} (type $x)) (export \"a\" (instance (type $x)))))"
+            ));
+        }
+        text + ")"
+    };
+    assert!(scanned(&chain(100)).is_ok());
+    for length in [101, 128, 2_000] {
+        assert_eq!(excess(scanned(&chain(length))).setting, "prescan.type_chain_max", "{length}");
+    }
+}
+
+#[test]
 fn nesting_is_allowed_to_the_default_depth_and_no_further() {
     let sections = |depth: usize| format!("{}{}", "(component ".repeat(depth), ")".repeat(depth));
     assert!(scanned(&sections(16)).is_ok());
@@ -130,7 +166,7 @@ const MODULES_ON_EVERY_WAY: &str = r#"(component
 fn instances_of_modules_are_summed_through_arguments_aliases_and_exports() {
     let declared = scanned(MODULES_ON_EVERY_WAY).unwrap();
     assert_eq!((declared.core_instances, declared.memories, declared.tables), (3, 6, 3));
-    let fields: [(&str, fn(&mut EngineSettings) -> &mut u32, u32); 3] = [
+    let fields: [(&str, SumField, u32); 3] = [
         ("core_instances_max", |s| &mut s.core_instances_max, 3),
         ("memories_max", |s| &mut s.memories_max, 6),
         ("tables_max", |s| &mut s.tables_max, 3),
@@ -180,7 +216,7 @@ fn malformed_bytes_are_refused_with_where_they_are() {
 fn every_valid_fixture_passes() {
     let settings = EngineSettings::default();
     for name in latent_guests::names() {
-        assert!(scan(&latent_guests::component(name), &settings).is_ok(), "{name}");
+        assert!(scan(latent_guests::component(name), &settings).is_ok(), "{name}");
     }
     let example = include_bytes!("../../../../examples/text-stats/rust/text-stats.wasm");
     assert_eq!(scan(example, &settings).map(|declared| declared.core_instances), Ok(1));
@@ -208,7 +244,7 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         cut in any::<prop::sample::Index>(),
     ) {
-        let names: Vec<_> = latent_guests::names().into_iter().collect();
+        let names: Vec<_> = latent_guests::names().collect();
         let mut changed = latent_guests::component(names[fixture.index(names.len())]).to_vec();
         for (at, byte) in changes {
             let at = at.index(changed.len());

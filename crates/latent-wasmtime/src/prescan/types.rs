@@ -1,11 +1,9 @@
 //! The walk over type declarators, which may nest: the engine's readers recurse into them, this walk does not.
 //! Whatever does not nest is left to those readers.
 
-use wasmparser::{
-    BinaryReader, ComponentAlias, ComponentExternName, ComponentImport, ComponentType, ComponentTypeRef, CoreType,
-    FromReader, ModuleTypeDeclaration,
-};
+use wasmparser::{BinaryReader, ComponentExternName, ComponentImport, CoreType, FromReader, ModuleTypeDeclaration};
 
+use super::chains::Chains;
 use super::tally::{Refusal, Tally, within};
 use crate::settings::PrescanLimits;
 
@@ -27,19 +25,30 @@ enum Inside {
 }
 
 /// Walks a section of component types, whose bytes `reader` holds.
-pub fn walk(reader: BinaryReader<'_>, limits: &PrescanLimits, tally: &mut Tally) -> Result<(), Refusal> {
-    Walk { reader, limits, tally, levels: Vec::new() }.run(Inside::TypeSection)
+pub fn walk(
+    reader: BinaryReader<'_>,
+    limits: &PrescanLimits,
+    tally: &mut Tally,
+    chains: &mut Chains,
+) -> Result<(), Refusal> {
+    Walk { reader, limits, tally, chains, levels: Vec::new() }.run(Inside::TypeSection)
 }
 
 /// Walks a section of core types, whose bytes `reader` holds.
-pub fn walk_core(reader: BinaryReader<'_>, limits: &PrescanLimits, tally: &mut Tally) -> Result<(), Refusal> {
-    Walk { reader, limits, tally, levels: Vec::new() }.run(Inside::CoreTypeSection)
+pub fn walk_core(
+    reader: BinaryReader<'_>,
+    limits: &PrescanLimits,
+    tally: &mut Tally,
+    chains: &mut Chains,
+) -> Result<(), Refusal> {
+    Walk { reader, limits, tally, chains, levels: Vec::new() }.run(Inside::CoreTypeSection)
 }
 
 struct Walk<'a, 't> {
     reader: BinaryReader<'a>,
     limits: &'t PrescanLimits,
     tally: &'t mut Tally,
+    chains: &'t mut Chains,
     /// The open levels, the section first, each with the declarations it still has to come.
     levels: Vec<(Inside, u32)>,
 }
@@ -49,7 +58,7 @@ impl<'a> Walk<'a, '_> {
         self.open(section)?;
         while let Some((inside, left)) = self.levels.last_mut() {
             let Some(fewer) = left.checked_sub(1) else {
-                self.levels.pop();
+                self.close()?;
                 continue;
             };
             *left = fewer;
@@ -73,7 +82,17 @@ impl<'a> Walk<'a, '_> {
         let declarations = self.reader.read_var_u32()?;
         self.tally.types.add(declarations)?;
         self.levels.push((inside, declarations));
+        if matches!(inside, Inside::Component | Inside::Instance) {
+            self.chains.open();
+        }
         Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Refusal> {
+        match self.levels.pop() {
+            Some((Inside::Component | Inside::Instance, _)) => self.chains.close_type(),
+            _ => Ok(()),
+        }
     }
 
     fn component_type(&mut self) -> Result<(), Refusal> {
@@ -82,7 +101,7 @@ impl<'a> Walk<'a, '_> {
                 self.reader.read_u8()?;
                 self.open(if byte == COMPONENT { Inside::Component } else { Inside::Instance })
             }
-            _ => self.flat::<ComponentType<'a>>(),
+            _ => self.chains.flat_type(&self.reader.read()?),
         }
     }
 
@@ -101,11 +120,14 @@ impl<'a> Walk<'a, '_> {
         match self.reader.read_u8()? {
             0x00 => self.core_type(),
             0x01 => self.component_type(),
-            0x02 => self.flat::<ComponentAlias<'a>>(),
-            0x03 if inside == Inside::Component => self.flat::<ComponentImport<'a>>(),
+            0x02 => self.chains.alias(&self.reader.read()?),
+            0x03 if inside == Inside::Component => {
+                let import: ComponentImport<'_> = self.reader.read()?;
+                self.chains.declared(import.ty)
+            }
             0x04 => {
                 self.flat::<ComponentExternName<'a>>()?;
-                self.flat::<ComponentTypeRef>()
+                self.chains.declared(self.reader.read()?)
             }
             byte => Err(self.malformed(format!("a declaration cannot begin with the byte 0x{byte:02x}"))),
         }

@@ -102,7 +102,7 @@ pub struct PrescanLimits {
     pub functions_max: u32,
     /// Bytes of one function's body. Default 1 MiB. Compiling one takes memory in proportion.
     pub body_bytes_max: u32,
-    /// Globals of all modules. Default 100,000.
+    /// Globals of all modules. Default 1,000,000; `instance_bytes_max` bounds those of one instance.
     pub globals_max: u32,
     /// Imports of all modules and components. Default 100,000.
     pub imports_max: u32,
@@ -126,7 +126,7 @@ impl Default for PrescanLimits {
             types_max: 100_000,
             functions_max: 200_000,
             body_bytes_max: 1 << 20,
-            globals_max: 100_000,
+            globals_max: 1_000_000,
             imports_max: 100_000,
             exports_max: 100_000,
             data_segments_max: 100_000,

@@ -1,9 +1,9 @@
 //! The Wasmtime adapter: the only crate that knows the engine.
 //!
-//! One [`WasmtimeBackend`] owns one engine ([`engine`]), one watchdog thread ([`ticker`]), the preparation of
-//! components ([`prescan`], [`prepare`], [`cache`]) and the containment of every run ([`contain`]): a fresh store, one
+//! One [`WasmtimeBackend`] owns one engine (`engine`), one watchdog thread (`ticker`), the preparation of
+//! components (`prescan`, `prepare`, `cache`) and the containment of every run (`contain`): a fresh store, one
 //! aggregate limiter, fuel, epochs, a stop latch, and a cleanup that is proved or admitted to be unproven. What a
-//! failed run means is decided in [`classify`]; what guests may call is in [`host`]; how JSON becomes values is in
+//! failed run means is decided in `classify`; what guests may call is in `host`; how JSON becomes values is in
 //! [`values`].
 
 mod backend;

@@ -94,7 +94,8 @@ pub struct PrescanLimits {
     /// Instances of components within the outermost, once everything is instantiated. Default 256.
     pub instances_max: u32,
     /// Definitions of components (imports, exports, aliases, instances and their arguments, types, functions), each
-    /// counted once for every instance of the component that has it. Default 100,000.
+    /// counted once for every instance of the component that has it, and once more for every 64 bytes of its name.
+    /// Default 100,000.
     pub definitions_max: u32,
     /// Types, and declarations inside of types. Default 100,000.
     pub types_max: u32,

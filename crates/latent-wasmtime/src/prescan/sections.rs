@@ -16,6 +16,9 @@ use super::types;
 use crate::engine::offered_features;
 use crate::settings::PrescanLimits;
 
+/// So many bytes of a name weigh as much as a definition.
+const NAME_BYTES_OF_A_DEFINITION: u64 = 64;
+
 /// What one pass tells.
 pub struct Scanned<'a> {
     /// How the parts reach one another.
@@ -134,6 +137,7 @@ impl<'a> Pass<'a, '_> {
                 for import in section {
                     let import = import?;
                     self.chains.declared(import.ty)?;
+                    self.weigh_name(at, import.name.name)?;
                     if let Some(sort) = Sort::of(import.ty.kind()) {
                         let name = self.outline.name(import.name.name);
                         self.step(at, Step::Import(sort, name));
@@ -146,6 +150,7 @@ impl<'a> Pass<'a, '_> {
                 for export in section {
                     let export = export?;
                     self.chains.exported(&export)?;
+                    self.weigh_name(at, export.name.name)?;
                     if let Some(export) = self.named(export.name.name, export.kind, export.index) {
                         self.step(at, Step::Export(export));
                     }
@@ -182,11 +187,13 @@ impl<'a> Pass<'a, '_> {
             match instance {
                 ComponentInstance::Instantiate { component_index, args } => {
                     self.weigh(at, args.len() as u64)?;
+                    args.iter().try_for_each(|arg| self.weigh_name(at, arg.name))?;
                     let arguments = self.keep(args.iter().map(|arg| (arg.name, arg.kind, arg.index)));
                     self.step(at, Step::Instance { component: component_index, arguments, offset });
                 }
                 ComponentInstance::FromExports(exports) => {
                     self.weigh(at, exports.len() as u64)?;
+                    exports.iter().try_for_each(|one| self.weigh_name(at, one.name.name))?;
                     let range = self.keep(exports.iter().map(|one| (one.name.name, one.kind, one.index)));
                     self.step(at, Step::Bundle(range));
                 }
@@ -224,6 +231,11 @@ impl<'a> Pass<'a, '_> {
         self.tally.definitions.add(more)?;
         self.outline.components[at].weight += more;
         Ok(())
+    }
+
+    /// A long name weighs more, because the translator copies it into every instance.
+    fn weigh_name(&mut self, at: usize, name: &str) -> Result<(), Refusal> {
+        self.weigh(at, name.len() as u64 / NAME_BYTES_OF_A_DEFINITION)
     }
 
     fn step(&mut self, at: usize, step: Step) {

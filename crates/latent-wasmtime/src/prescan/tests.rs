@@ -74,6 +74,14 @@ const EXACT: &[(&str, Field, &str, u32)] = &[
         5,
     ),
     (
+        "definitions_max",
+        |l| &mut l.definitions_max,
+        r#"(component (component $c (core module $m)
+             (export "a-name-of-seventy-bytes-which-a-translator-would-copy-to-every-instance" (core module $m)))
+           (instance (instantiate $c)) (instance (instantiate $c)))"#,
+        9,
+    ),
+    (
         "types_max",
         |l| &mut l.types_max,
         "(component (type (instance (type (func)) (type (func)))) (core module (type (func))))",

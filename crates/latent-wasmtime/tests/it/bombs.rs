@@ -48,6 +48,15 @@ fn instances(levels: usize, fan: usize) -> Vec<u8> {
     wat::parse_str(text).expect("the text is well-formed")
 }
 
+/// A component with `count` exports of 5,000 bytes of name, instantiated as often as is allowed.
+fn long_names(count: usize) -> Vec<u8> {
+    let name = "a".repeat(5_000);
+    let exports: String = (0..count).map(|export| format!("(export \"{name}-b{export}\" (core module $m))")).collect();
+    let instances = "(instance (instantiate $c))".repeat(256);
+    wat::parse_str(format!("(component (component $c (core module $m) {exports}) {instances})"))
+        .expect("the text is well-formed")
+}
+
 fn bombs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     vec![
         ("types 560 deep", nested_types(560), "prescan.type_depth_max"),
@@ -55,6 +64,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         ("10 instances, 7 levels", instances(7, 10), "prescan.instances_max"),
         ("10 instances, 8 levels", instances(8, 10), "prescan.instances_max"),
         ("2 instances, 20 levels", instances(20, 2), "prescan.instances_max"),
+        ("names of 5,000 bytes in 256 instances", long_names(370), "prescan.definitions_max"),
         ("100,000 instances, 1 level", instances(1, 100_000), "prescan.definitions_max"),
     ]
 }

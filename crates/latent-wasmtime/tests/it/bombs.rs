@@ -51,7 +51,10 @@ fn instances(levels: usize, fan: usize) -> Vec<u8> {
 /// A component with `count` exports of 5,000 bytes of name, instantiated as often as is allowed.
 fn long_names(count: usize) -> Vec<u8> {
     let name = "a".repeat(5_000);
-    let exports: String = (0..count).map(|export| format!("(export \"{name}-b{export}\" (core module $m))")).collect();
+    let mut exports = String::new();
+    for export in 0..count {
+        let _ = write!(exports, "(export \"{name}-b{export}\" (core module $m))");
+    }
     let instances = "(instance (instantiate $c))".repeat(256);
     wat::parse_str(format!("(component (component $c (core module $m) {exports}) {instances})"))
         .expect("the text is well-formed")

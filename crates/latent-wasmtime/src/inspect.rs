@@ -1,54 +1,40 @@
-//! What can be said of component bytes before the engine sees them: what they are, and what memory, tables and
-//! counts their modules declare. Nothing is compiled or allocated in proportion to what the bytes claim.
+//! What can be said of component bytes before the engine sees them: what they are, and through the pre-scan what they
+//! declare. Nothing is compiled or allocated in proportion to what the bytes claim.
 
-use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
-use wasmparser::{Parser, Payload};
-
+use crate::prescan::{self, Declared, Excess, Refusal};
 use crate::settings::EngineSettings;
+use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 
 /// Bytes of a page of linear memory; pages of other sizes are not offered.
 pub const WASM_PAGE_BYTES: u64 = 65_536;
 
-/// What the modules of a component declare.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Declared {
-    /// The largest minimum of one memory, in bytes.
-    pub memory_bytes: u64,
-    /// The most memories one module defines.
-    pub memories: u32,
-    /// The largest minimum of one table, in elements.
-    pub table_elements: u64,
-    /// The most tables one module defines.
-    pub tables: u32,
-}
-
 /// Checks that `bytes` are a component whose declared sizes fit `settings`.
 ///
 /// # Errors
-/// `invalid-argument` (`component.malformed`) naming what the bytes are instead, or `incompatible-contract`
-/// (`component.limit`) naming the size, the cap and the setting.
+/// `invalid-argument` (`component.malformed`) naming what the bytes are instead or where they stop being a component,
+/// or `incompatible-contract`: `component.limit` naming the size, the cap and the setting, or `component.unresolved`.
 pub fn inspect(bytes: &[u8], settings: &EngineSettings) -> Result<Declared, PlatformError> {
     if bytes.len() as u64 > settings.component_bytes_max {
         return Err(over("bytes", bytes.len() as u64, settings.component_bytes_max, "component_bytes_max"));
     }
     sniff(bytes).map_err(|what| malformed(format_args!("{what}")))?;
-    let declared = declared(bytes).map_err(|error| {
-        malformed(format_args!("not a well-formed component: {} at byte {}", error.message(), error.offset()))
-    })?;
-    fits(&declared, settings)?;
-    Ok(declared)
+    prescan::scan(bytes, settings).map_err(refused)
 }
 
-fn fits(declared: &Declared, settings: &EngineSettings) -> Result<(), PlatformError> {
-    let checks = [
-        ("a memory of bytes", declared.memory_bytes, settings.memory_bytes_max, "memory_bytes_max"),
-        ("memories", u64::from(declared.memories), u64::from(settings.memories_max), "memories_max"),
-        ("a table of elements", declared.table_elements, u64::from(settings.table_elements_max), "table_elements_max"),
-        ("tables", u64::from(declared.tables), u64::from(settings.tables_max), "tables_max"),
-    ];
-    match checks.into_iter().find(|(_, size, cap, _)| size > cap) {
-        Some((what, size, cap, setting)) => Err(over(what, size, cap, setting)),
-        None => Ok(()),
+fn refused(refusal: Refusal) -> PlatformError {
+    match refusal {
+        Refusal::Excess(Excess { what, declared, allowed, setting }) => over(what, declared, allowed, setting),
+        Refusal::Malformed { message, offset } => malformed_at(
+            offset,
+            format_args!("not a well-formed component: {message} at byte {offset}"),
+        ),
+        Refusal::Unresolved { offset } => PlatformError::new(
+            PlatformErrorCode::IncompatibleContract,
+            format_args!(
+                "the component instantiates a component that it only imports, at byte {offset}; no node offers components: compose it with the one it needs"
+            ),
+        )
+        .with_detail(ErrorDetail::new("component.unresolved").with("offset", offset)),
     }
 }
 
@@ -57,6 +43,8 @@ pub fn over(what: &str, size: u64, cap: u64, setting: &str) -> PlatformError {
     let message = format!("the component declares {size} {what}, at most {cap} are allowed (setting {setting})");
     let message = message.replace(&format!("{size} a memory of bytes"), &format!("a memory of {size} bytes"));
     let message = message.replace(&format!("{size} a table of elements"), &format!("a table of {size} elements"));
+    let message =
+        message.replace(&format!("{size} a function body of bytes"), &format!("a function body of {size} bytes"));
     PlatformError::new(PlatformErrorCode::IncompatibleContract, message).with_detail(
         ErrorDetail::new("component.limit").with("setting", setting).with("declared", size).with("allowed", cap),
     )
@@ -66,6 +54,11 @@ pub fn over(what: &str, size: u64, cap: u64, setting: &str) -> PlatformError {
 #[must_use]
 pub fn malformed(message: std::fmt::Arguments<'_>) -> PlatformError {
     PlatformError::new(PlatformErrorCode::InvalidArgument, message).with_detail(ErrorDetail::new("component.malformed"))
+}
+
+fn malformed_at(offset: usize, message: std::fmt::Arguments<'_>) -> PlatformError {
+    let detail = ErrorDetail::new("component.malformed").with("offset", offset);
+    PlatformError::new(PlatformErrorCode::InvalidArgument, message).with_detail(detail)
 }
 
 /// Says what `bytes` are when they are not a component.
@@ -95,32 +88,6 @@ fn sniff(bytes: &[u8]) -> Result<(), &'static str> {
         Some([_, _, 1, 0]) => Ok(()),
         Some(_) => Err("WebAssembly of an unknown version"),
     }
-}
-
-fn declared(bytes: &[u8]) -> Result<Declared, wasmparser::BinaryReaderError> {
-    let mut most = Declared::default();
-    for payload in Parser::new(0).parse_all(bytes) {
-        match payload? {
-            Payload::MemorySection(memories) => {
-                most.memories = most.memories.max(memories.count());
-                for memory in memories {
-                    let memory = memory?;
-                    let page = memory
-                        .page_size_log2
-                        .map_or(WASM_PAGE_BYTES, |log2| 1u64.checked_shl(log2).unwrap_or(u64::MAX));
-                    most.memory_bytes = most.memory_bytes.max(memory.initial.saturating_mul(page));
-                }
-            }
-            Payload::TableSection(tables) => {
-                most.tables = most.tables.max(tables.count());
-                for table in tables {
-                    most.table_elements = most.table_elements.max(table?.ty.initial);
-                }
-            }
-            _ => (),
-        }
-    }
-    Ok(most)
 }
 
 #[cfg(test)]

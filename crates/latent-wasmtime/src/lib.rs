@@ -1,9 +1,10 @@
 //! The Wasmtime adapter: the only crate that knows the engine.
 //!
-//! One [`WasmtimeBackend`] owns one engine ([`engine`]), one watchdog thread ([`ticker`]), the preparation of
-//! components ([`prepare`], [`cache`]) and the containment of every run ([`contain`]): a fresh store, one aggregate
-//! limiter, fuel, epochs, a stop latch, and a cleanup that is proved or admitted to be unproven. What a failed run
-//! means is decided in [`classify`]; what guests may call is in [`host`]; how JSON becomes values is in [`values`].
+//! One [`WasmtimeBackend`] owns one engine (`engine`), one watchdog thread (`ticker`), the preparation of
+//! components (`prescan`, `prepare`, `cache`) and the containment of every run (`contain`): a fresh store, one
+//! aggregate limiter, fuel, epochs, a stop latch, and a cleanup that is proved or admitted to be unproven. What a
+//! failed run means is decided in `classify`; what guests may call is in `host`; how JSON becomes values is in
+//! [`values`].
 
 mod backend;
 mod cache;
@@ -17,6 +18,7 @@ mod host;
 mod inspect;
 mod limiter;
 mod prepare;
+mod prescan;
 mod settings;
 mod shared;
 mod store;
@@ -27,5 +29,7 @@ pub use backend::{Phase0WasmtimeBackend, WasmtimeBackend};
 pub use cache::COMPILER_THREAD;
 pub use engine::{EngineReport, build as build_engine, offered_features};
 pub use host::offered_interfaces;
+pub use inspect::inspect as inspect_component;
 pub use prepare::PreparedComponent;
-pub use settings::{AllocatorChoice, EngineSettings, LogLimits, PagemapScanChoice};
+pub use prescan::Declared;
+pub use settings::{AllocatorChoice, EngineSettings, LogLimits, PagemapScanChoice, PrescanLimits};

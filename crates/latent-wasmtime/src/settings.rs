@@ -75,6 +75,67 @@ pub struct EngineSettings {
     pub values: ValueLimits,
     /// Bounds of log records.
     pub logs: LogLimits,
+    /// Bounds of what a component's bytes may declare.
+    pub prescan: PrescanLimits,
+}
+
+/// Bounds of what a component's bytes may declare, checked before any of it is validated or compiled. A refusal names
+/// the field as `prescan.<field>`. What the fields count, `ARCHITECTURE.md` calls the pre-scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "every limit says that it is the most")]
+pub struct PrescanLimits {
+    /// Components and modules within components, the outermost being the first level. Default 16.
+    pub section_depth_max: u32,
+    /// Types declared within types. Default 16. The engine recurses once a level.
+    pub type_depth_max: u32,
+    /// Types, instances and components that build on one another in a row. Default 100; the engine cannot keep more
+    /// than 127.
+    pub type_chain_max: u32,
+    /// Modules and components in the file, however often they are instantiated. Default 256.
+    pub parts_max: u32,
+    /// Instances of components within the outermost, once everything is instantiated. Default 256.
+    pub instances_max: u32,
+    /// Definitions of components (imports, exports, aliases, instances and their arguments, types, functions), each
+    /// counted once for every instance of the component that has it, and once more for every 64 bytes of its name.
+    /// Default 100,000.
+    pub definitions_max: u32,
+    /// Types, and declarations inside of types. Default 100,000.
+    pub types_max: u32,
+    /// Functions of all modules. Default 200,000.
+    pub functions_max: u32,
+    /// Bytes of one function's body. Default 1 MiB. Compiling one takes memory in proportion.
+    pub body_bytes_max: u32,
+    /// Globals of all modules. Default 1,000,000; `instance_bytes_max` bounds those of one instance.
+    pub globals_max: u32,
+    /// Imports of all modules and components. Default 100,000.
+    pub imports_max: u32,
+    /// Exports of all modules and components. Default 100,000.
+    pub exports_max: u32,
+    /// Data segments of all modules. Default 100,000.
+    pub data_segments_max: u32,
+    /// Element segments of all modules. Default 10,000.
+    pub element_segments_max: u32,
+}
+
+impl Default for PrescanLimits {
+    fn default() -> Self {
+        Self {
+            section_depth_max: 16,
+            type_depth_max: 16,
+            type_chain_max: 100,
+            parts_max: 256,
+            instances_max: 256,
+            definitions_max: 100_000,
+            types_max: 100_000,
+            functions_max: 200_000,
+            body_bytes_max: 1 << 20,
+            globals_max: 1_000_000,
+            imports_max: 100_000,
+            exports_max: 100_000,
+            data_segments_max: 100_000,
+            element_segments_max: 10_000,
+        }
+    }
 }
 
 /// Bounds of one log record, beyond the activation's budget of log bytes.
@@ -131,6 +192,7 @@ impl EngineSettings {
             pagemap_scan: PagemapScanChoice::Auto,
             values: ValueLimits::default(),
             logs: LogLimits::default(),
+            prescan: PrescanLimits::default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The adapter on real guests: the port's contract, then every way in which a guest can misbehave.
 
 mod allocations;
+mod bombs;
 mod bytes;
 mod contract;
 mod host;

@@ -202,19 +202,15 @@ async fn what_a_component_declares_is_known_once_it_is_prepared() {
 }
 
 #[tokio::test]
-async fn more_core_instances_than_the_cap_are_refused_by_the_pool_and_a_limit_without_it() {
-    let pooled = bench();
-    for (component, what) in
-        [(core_instances(65), "65 core instances"), (generated::composed(100, 1023), "100 core instances")]
-    {
-        let error = pooled.refusal(generated_request(component, "nop", "[]")).await;
-        assert_eq!(error.code(), PlatformErrorCode::IncompatibleContract);
-        assert!(error.message().contains(what) && error.message().contains("core_instances_max"), "{error:?}");
-    }
-    let exhausted = limit("activation.core-instance-exhausted", 64);
-    let on_demand = on_demand();
-    assert_eq!(on_demand.outcome(generated_request(core_instances(65), "nop", "[]")).await, exhausted);
-    for bench in [pooled, on_demand] {
+async fn more_core_instances_than_the_cap_are_refused_by_name_with_and_without_the_pool() {
+    for bench in [bench(), on_demand()] {
+        for (component, what) in
+            [(core_instances(65), "65 core instances"), (generated::composed(100, 1023), "100 core instances")]
+        {
+            let error = bench.refusal(generated_request(component, "nop", "[]")).await;
+            assert_eq!(error.code(), PlatformErrorCode::IncompatibleContract);
+            assert!(error.message().contains(what) && error.message().contains("core_instances_max"), "{error:?}");
+        }
         assert_eq!(bench.json(generated_request(core_instances(64), "nop", "[]")).await, "null");
     }
 }

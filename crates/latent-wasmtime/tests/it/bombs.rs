@@ -1,0 +1,154 @@
+//! Small components that would cost an engine its stack or its memory: refused at once, on a small stack, and without
+//! allocating for what they claim.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use latent_core::{PlatformError, PlatformErrorCode};
+use latent_executor::ComponentArtifact;
+use latent_wasmtime::{EngineSettings, inspect_component};
+use proptest::prelude::*;
+
+use crate::allocations;
+use crate::support::{bench, request_of};
+
+const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
+
+/// A number as WebAssembly writes it.
+fn number(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = u8::try_from(value & 0x7f).expect("seven bits");
+        value >>= 7;
+        if value == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
+}
+
+/// Instance types, each declared in the one before.
+fn nested_types(depth: usize) -> Vec<u8> {
+    let mut types = number(1);
+    types.extend([0x42, 1, 1].repeat(depth));
+    types.extend([0x70, 0x7d]);
+    [HEADER, &[7], &number(types.len()), &types].concat()
+}
+
+/// Components, each of which instantiates the one before `fan` times.
+fn instances(levels: usize, fan: usize) -> Vec<u8> {
+    let mut text = "(component (component $c0 (core module $m) (core instance (instantiate $m)))".to_owned();
+    for level in 1..=levels {
+        let _ = writeln!(text, "(component $c{level} (alias outer 1 {} (component $x))", level - 1);
+        text.push_str(&"(instance (instantiate $x))".repeat(fan));
+        text.push(')');
+    }
+    let _ = writeln!(text, "(instance (instantiate $c{levels})))");
+    wat::parse_str(text).expect("the text is well-formed")
+}
+
+/// A component with `count` exports of 5,000 bytes of name, instantiated as often as is allowed.
+fn long_names(count: usize) -> Vec<u8> {
+    let name = "a".repeat(5_000);
+    let mut exports = String::new();
+    for export in 0..count {
+        let _ = write!(exports, "(export \"{name}-b{export}\" (core module $m))");
+    }
+    let instances = "(instance (instantiate $c))".repeat(256);
+    wat::parse_str(format!("(component (component $c (core module $m) {exports}) {instances})"))
+        .expect("the text is well-formed")
+}
+
+fn bombs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
+    vec![
+        ("types 560 deep", nested_types(560), "prescan.type_depth_max"),
+        ("types 100,000 deep", nested_types(100_000), "prescan.type_depth_max"),
+        ("10 instances, 7 levels", instances(7, 10), "prescan.instances_max"),
+        ("10 instances, 8 levels", instances(8, 10), "prescan.instances_max"),
+        ("2 instances, 20 levels", instances(20, 2), "prescan.instances_max"),
+        ("names of 5,000 bytes in 256 instances", long_names(370), "prescan.definitions_max"),
+        ("100,000 instances, 1 level", instances(1, 100_000), "prescan.definitions_max"),
+    ]
+}
+
+fn assert_refused(name: &str, error: &PlatformError, setting: &str) {
+    assert_eq!(error.code(), PlatformErrorCode::IncompatibleContract, "{name}: {error:?}");
+    let detail = &error.details()[0];
+    assert_eq!((detail.kind(), detail.field("setting")), ("component.limit", Some(setting)), "{name}");
+    let count = |field| detail.field(field).and_then(|count| count.parse::<u64>().ok()).expect("it is a number");
+    assert!(count("declared") > count("allowed"), "{name}: {error:?}");
+    assert!(error.message().contains(setting), "{name}: {}", error.message());
+}
+
+/// What `work` answers, run on a thread with the stack of an ordinary one, with the bytes it asked for and its time.
+#[expect(clippy::disallowed_methods, reason = "the time a refusal takes is what is tested")]
+fn on_a_small_stack<T: Send>(work: impl FnOnce() -> T + Send) -> (T, u64, Duration) {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(2 << 20).spawn_scoped(scope, || {
+            let (asked, begun) = (allocations::asked(), Instant::now());
+            let answer = work();
+            (answer, allocations::asked() - asked, begun.elapsed())
+        });
+        thread.expect("there is a thread").join().expect("it ends")
+    })
+}
+
+#[test]
+fn bombs_are_refused_at_once_on_a_small_stack_with_little_memory() {
+    let settings = EngineSettings::default();
+    for (name, bytes, setting) in bombs() {
+        let (answer, asked, took) = on_a_small_stack(|| inspect_component(&bytes, &settings));
+        assert_refused(name, &answer.expect_err(name), setting);
+        assert!(took < Duration::from_millis(100), "{name}: {took:?}");
+        assert!(asked < 1 << 20, "{name}: {asked} bytes");
+        println!("{name}: {} bytes refused in {took:?}, asking for {asked} bytes", bytes.len());
+    }
+}
+
+#[test]
+fn what_passes_costs_little_more_memory_than_its_size() {
+    let settings = EngineSettings::default();
+    for (name, bytes) in [
+        ("instances up to the limit", instances(1, 255)),
+        ("definitions near the limit", latent_guests::generated::composed(8, 1)),
+        ("the largest fixture", latent_guests::component("containment-capsule").to_vec()),
+    ] {
+        let (_, asked, took) = on_a_small_stack(|| inspect_component(&bytes, &settings).map(|_| ()));
+        let allowed = bytes.len() as u64 * 64 + (512 << 10);
+        assert!(asked < allowed, "{name}: {asked} bytes for {} of input", bytes.len());
+        assert!(took < Duration::from_millis(100), "{name}: {took:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn changed_components_cost_no_more_memory_than_whole_ones(
+        fixture in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let names: Vec<_> = latent_guests::names().collect();
+        let mut changed = latent_guests::component(names[fixture.index(names.len())]).to_vec();
+        for (at, byte) in changes {
+            let at = at.index(changed.len());
+            changed[at] = byte;
+        }
+        let settings = EngineSettings::default();
+        let before = allocations::asked();
+        let _any = inspect_component(&changed, &settings);
+        let asked = allocations::asked() - before;
+        prop_assert!(asked < changed.len() as u64 * 64 + (512 << 10), "{asked} bytes for {}", changed.len());
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_is_given_bombs_goes_on() {
+    let bench = bench();
+    for (name, bytes, setting) in bombs() {
+        let error = bench.refusal(request_of(&ComponentArtifact::new(bytes), "a:b/c@0.1.0#d", "[]")).await;
+        assert_refused(name, &error, setting);
+    }
+    bench.assert_healthy().await;
+}

@@ -18,16 +18,16 @@
 //!
 //! Specification: `activation-lifecycle.md`, "Resolution and lifecycle"; reference, sections 1 and 3.
 
-mod manifest;
-mod release;
+mod catalog;
 mod deployment;
-mod revision;
-mod select;
+mod manifest;
 mod port;
 mod refusal;
+mod release;
+mod revision;
+mod select;
 mod share;
 mod view;
-mod catalog;
 
 pub use catalog::{Catalog, Staged};
 pub use deployment::Deployment;

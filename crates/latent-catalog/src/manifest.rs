@@ -48,11 +48,7 @@ pub struct ManifestError {
 impl ManifestError {
     /// At `path`, something other than `expected` was `found`.
     pub(crate) fn new(path: impl fmt::Display, expected: impl fmt::Display, found: impl fmt::Display) -> Self {
-        Self {
-            path: path.to_string().into(),
-            expected: expected.to_string().into(),
-            found: found.to_string().into(),
-        }
+        Self { path: path.to_string().into(), expected: expected.to_string().into(), found: found.to_string().into() }
     }
 
     /// Where, such as `$.ceilings.fuel`.
@@ -93,4 +89,3 @@ impl From<ManifestError> for PlatformError {
         )
     }
 }
-

@@ -121,9 +121,13 @@ impl From<RouteRefusal<'_>> for PlatformError {
             ),
             RouteRefusal::UnknownRevision { service, revision } => Self::new(
                 Code::NotFound,
-                format_args!("service {service} has no revision {revision} in this view; ask the view that resolved it"),
+                format_args!(
+                    "service {service} has no revision {revision} in this view; ask the view that resolved it"
+                ),
             )
-            .with_detail(ErrorDetail::new("route.unknown-revision").with("service", service).with("revision", revision)),
+            .with_detail(
+                ErrorDetail::new("route.unknown-revision").with("service", service).with("revision", revision),
+            ),
         }
     }
 }
@@ -190,22 +194,26 @@ impl From<ChangeRefusal> for PlatformError {
             ChangeRefusal::GenerationConflict { expected, found, .. } => {
                 error(Code::StateConflict, "read it again and decide again").with_detail(conflict(*expected, *found))
             }
-            ChangeRefusal::Overtaken { staged_on, found } => {
-                error(Code::StateConflict, "stage the change again").retryable().with_detail(
-                    ErrorDetail::new("catalog.overtaken").with("staged_on", staged_on).with("found", found),
-                )
+            ChangeRefusal::Overtaken { staged_on, found } => error(Code::StateConflict, "stage the change again")
+                .retryable()
+                .with_detail(ErrorDetail::new("catalog.overtaken").with("staged_on", staged_on).with("found", found)),
+            ChangeRefusal::NotFound { service, deployment } => error(Code::NotFound, "check service and id")
+                .with_detail(
+                    ErrorDetail::new("catalog.unknown-deployment")
+                        .with("service", service)
+                        .with("deployment", deployment),
+                ),
+            ChangeRefusal::ReservedId => {
+                error(Code::InvalidArgument, "choose another").with_detail(ErrorDetail::new("catalog.reserved-id"))
             }
-            ChangeRefusal::NotFound { service, deployment } => error(Code::NotFound, "check service and id").with_detail(
-                ErrorDetail::new("catalog.unknown-deployment").with("service", service).with("deployment", deployment),
-            ),
-            ChangeRefusal::ReservedId => error(Code::InvalidArgument, "choose another")
-                .with_detail(ErrorDetail::new("catalog.reserved-id")),
             ChangeRefusal::OtherRelease { named, given } => error(Code::InvalidArgument, "send the release it names")
                 .with_detail(ErrorDetail::new("catalog.other-release").with("named", named).with("given", given)),
-            ChangeRefusal::ServiceFull { deployments_max } => error(Code::ResourceExhausted, "delete one first")
-                .with_detail(limit("service", *deployments_max)),
-            ChangeRefusal::CatalogFull { deployments_max } => error(Code::ResourceExhausted, "delete one first")
-                .with_detail(limit("catalog", *deployments_max)),
+            ChangeRefusal::ServiceFull { deployments_max } => {
+                error(Code::ResourceExhausted, "delete one first").with_detail(limit("service", *deployments_max))
+            }
+            ChangeRefusal::CatalogFull { deployments_max } => {
+                error(Code::ResourceExhausted, "delete one first").with_detail(limit("catalog", *deployments_max))
+            }
             ChangeRefusal::GenerationsExhausted => error(Code::Internal, "restore it into a fresh directory"),
         }
     }

@@ -123,7 +123,7 @@ mod tests {
     fn the_id_of_a_known_configuration_stays_what_it_is() {
         assert_eq!(
             revision_id(&manifest()).to_string(),
-            "PENDING"
+            "8b73d6d62f63f55c948f21760c80b93ee320592d042880f4925644af2400ec2a"
         );
     }
 }

@@ -291,7 +291,9 @@ impl RevisionPolicySource for CatalogView {
         let found = service.and_then(|service| service.get(revision.deployment.as_str()));
         match found.filter(|deployment| deployment.revision == revision.revision) {
             Some(deployment) => Ok(deployment.policy.clone()),
-            None => Err(RouteRefusal::UnknownRevision { service: &revision.service, revision: revision.revision }.into()),
+            None => {
+                Err(RouteRefusal::UnknownRevision { service: &revision.service, revision: revision.revision }.into())
+            }
         }
     }
 }

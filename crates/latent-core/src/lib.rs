@@ -25,7 +25,9 @@ pub use digest::Sha256Digest;
 pub use error::{ErrorDetail, PlatformError, PlatformErrorCode};
 pub use id::{ActivationId, DeploymentId, IdError, NodeId, RouteName, ServiceName, TenantId};
 pub use outcome::{ActivationOutcome, ExecutionOutcome, MediaType, Payload, TerminalState};
-pub use policy::{AdmissionPolicy, BudgetCeilings, Environment, ExecutionPolicy, ImportGrant, RevisionPolicy, Threading};
+pub use policy::{
+    AdmissionPolicy, BudgetCeilings, Environment, ExecutionPolicy, ImportGrant, RevisionPolicy, Threading,
+};
 pub use principal::{Principal, PrincipalKind};
 pub use revision::{ResolvedRevision, RevisionId};
 pub use stop::{StopCause, StopLatch};

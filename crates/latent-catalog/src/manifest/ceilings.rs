@@ -29,11 +29,6 @@ pub(super) fn read(json: Json, path: &Path<'_>) -> Result<BudgetCeilings, Manife
 
 pub(super) fn write(ceilings: &BudgetCeilings) -> Map<String, Value> {
     let wall_ms = ceilings.wall_limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
-    let all = [
-        (FUEL, ceilings.fuel),
-        (MEMORY, ceilings.memory_bytes),
-        (LOGS, ceilings.log_bytes),
-        (WALL, wall_ms),
-    ];
+    let all = [(FUEL, ceilings.fuel), (MEMORY, ceilings.memory_bytes), (LOGS, ceilings.log_bytes), (WALL, wall_ms)];
     all.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?.into()))).collect()
 }

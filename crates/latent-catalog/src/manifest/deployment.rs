@@ -8,8 +8,7 @@ use super::json::{self, Json, Path, Quoted};
 use super::read::{self, Object};
 use super::{ManifestError, ManifestLimits, capsule, ceilings, names};
 
-const KEYS: [&str; 8] =
-    ["tenant", "service", "deployment", "release", "weight", "ceilings", "imports", "environment"];
+const KEYS: [&str; 8] = ["tenant", "service", "deployment", "release", "weight", "ceilings", "imports", "environment"];
 
 /// The weight of a deployment whose manifest names none.
 pub const WEIGHT_DEFAULT: u16 = 100;

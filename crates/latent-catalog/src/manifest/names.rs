@@ -36,7 +36,8 @@ pub(super) fn interface(text: &str, path: &Path<'_>, versioned: Versioned) -> Re
         None => (text, None),
     };
     let well_formed = name.split_once(':').is_some_and(|(namespace, rest)| {
-        rest.split_once('/').is_some_and(|(package, interface)| [namespace, package, interface].into_iter().all(is_kebab))
+        rest.split_once('/')
+            .is_some_and(|(package, interface)| [namespace, package, interface].into_iter().all(is_kebab))
     });
     let version_fits = match (version, versioned) {
         (None, _) => true,

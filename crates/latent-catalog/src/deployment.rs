@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use latent_core::{DeploymentId, ResolvedRevision, RevisionId, RevisionPolicy, RouteName, ServiceName, TenantId};
+use latent_core::{DeploymentId, ResolvedRevision, RevisionId, RevisionPolicy, ServiceName, TenantId};
 
 use crate::manifest::{DeploymentManifest, Weight};
+use crate::port::RouteRequest;
 use crate::release::Release;
 
 /// One deployment at the generation that wrote it. Texts, release and policy are shared with its neighbours where
@@ -85,12 +86,13 @@ impl Deployment {
         }
     }
 
-    /// What an activation keeps after `route` has led to this deployment.
-    pub(crate) fn resolved(&self, route: &RouteName, route_generation: u64) -> ResolvedRevision {
+    /// What an activation keeps after its request has led to this deployment. The request's own texts are shared, so
+    /// that calls of one tenant do not all count on the catalog's.
+    pub(crate) fn resolved(&self, request: &RouteRequest<'_>, route_generation: u64) -> ResolvedRevision {
         ResolvedRevision {
-            tenant: self.tenant.clone(),
-            service: self.service.clone(),
-            route: route.clone(),
+            tenant: request.tenant.clone(),
+            service: request.service.clone(),
+            route: request.route.clone(),
             deployment: self.id.clone(),
             revision: self.revision,
             release: self.release.digest(),

@@ -33,7 +33,6 @@ type Services = HashTrieMapSync<ServiceName, Service, Hasher>;
 
 /// Bounds of a catalog. An apply beyond one is refused; what is there already can always be replaced or deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_field_names, reason = "every limit says that it is the most")]
 pub struct CatalogLimits {
     /// Deployments of all tenants together. Default 1,000,000, about 400 bytes each.
     pub deployments_max: usize,
@@ -281,7 +280,7 @@ impl RouteResolver for CatalogView {
             Some(named.ok_or(RouteRefusal::Unknown { service: name, route })?).filter(offers)
         };
         let selected = selected.ok_or(RouteRefusal::Incompatible { service: name, route, target })?;
-        Ok(selected.resolved(route, self.generation))
+        Ok(selected.resolved(request, self.generation))
     }
 }
 

@@ -18,7 +18,7 @@ pub struct BudgetCeilings {
     pub memory_bytes: Option<u64>,
     /// Bytes of accepted log records. Zero accepts none.
     pub log_bytes: Option<u64>,
-    /// Time from admission to the deadline.
+    /// Time from admission to the deadline. Manifests give it in whole milliseconds.
     pub wall_limit: Option<Duration>,
 }
 

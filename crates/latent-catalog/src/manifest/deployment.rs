@@ -74,7 +74,7 @@ impl DeploymentManifest {
             service: object.required("service", |json, path| names::id(json, path, ServiceName::new))?,
             deployment: object.required("deployment", deployment_id)?,
             release: object.required("release", digest)?,
-            weight: object.optional("weight", weight)?.unwrap_or_default(),
+            weight: object.optional("weight", |json, path| weight(&json, path))?.unwrap_or_default(),
             ceilings: object.optional("ceilings", ceilings::read)?.unwrap_or_default(),
             imports: object
                 .optional("imports", capsule::interfaces)?
@@ -124,8 +124,8 @@ fn digest(json: Json, path: &Path<'_>) -> Result<Sha256Digest, ManifestError> {
     })
 }
 
-fn weight(json: Json, path: &Path<'_>) -> Result<Weight, ManifestError> {
-    let value = read::integer(&json, path, 1, Weight::MAX.into())?;
+fn weight(json: &Json, path: &Path<'_>) -> Result<Weight, ManifestError> {
+    let value = read::integer(json, path, 1, Weight::MAX.into())?;
     let weight = u16::try_from(value).ok().and_then(Weight::new);
     Ok(weight.expect("an integer within the bounds of a weight is one"))
 }
@@ -135,11 +135,8 @@ fn environment(json: Json, path: &Path<'_>) -> Result<Environment, ManifestError
     for (name, json) in read::entries(json, path)? {
         names::variable(&name, path)?;
         let at = Path::Key(path, &name);
-        let value = match json {
-            Json::Text(value) => value,
-            // The value is not repeated: it may be a secret that stands in the wrong place.
-            _ => return Err(ManifestError::new(at, "a string", "something else")),
-        };
+        // What is there is not repeated: it may be a secret in the wrong form.
+        let Json::Text(value) = json else { return Err(ManifestError::new(at, "a string", "something else")) };
         if value.contains('\0') {
             return Err(ManifestError::new(at, "a value without NUL characters", "one"));
         }

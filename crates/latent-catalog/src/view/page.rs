@@ -17,7 +17,6 @@ const ROW_BYTES: usize = 320;
 
 /// How large a page may get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_field_names, reason = "every limit says that it is the most")]
 pub struct PageBounds {
     /// Rows. Default 256; zero counts as one.
     pub rows_max: usize,
@@ -61,11 +60,10 @@ impl CatalogView {
         after: Option<&DeploymentCursor>,
         bounds: PageBounds,
     ) -> DeploymentPage {
-        let mut rows = first_rows(self.rows(tenant, service), after, bounds.rows_max.max(1));
-        let more = rows.len() > bounds.rows_max.max(1);
-        if more {
-            rows.pop();
-        }
+        let rows_max = bounds.rows_max.max(1);
+        let mut rows = self.first_rows(tenant, service, after, rows_max.saturating_add(1));
+        let more = rows.len() > rows_max;
+        rows.truncate(rows_max);
         let kept = rows_within(&rows, bounds.bytes_max);
         let more = more || kept < rows.len();
         rows.truncate(kept);
@@ -74,36 +72,57 @@ impl CatalogView {
         DeploymentPage { deployments: rows.into_iter().cloned().collect(), next, generation: self.generation }
     }
 
-    /// In no particular order.
-    fn rows(&self, tenant: &TenantId, service: Option<&ServiceName>) -> impl Iterator<Item = &Arc<Deployment>> {
-        let services = self.tenants.get(tenant);
-        let only = services.zip(service).and_then(|(services, name)| services.get(name));
-        let all = services.filter(|_| service.is_none()).map(|services| services.values());
-        only.into_iter().chain(all.into_iter().flatten()).flat_map(Service::by_revision)
+    /// The first `count` rows in order.
+    fn first_rows(
+        &self,
+        tenant: &TenantId,
+        only: Option<&ServiceName>,
+        after: Option<&DeploymentCursor>,
+        count: usize,
+    ) -> Vec<&Arc<Deployment>> {
+        let mut first = FirstRows { after, count, rows: BTreeMap::new() };
+        let Some(services) = self.tenants.get(tenant) else { return Vec::new() };
+        if let Some(name) = only {
+            if let Some((name, service)) = services.get_key_value(name) {
+                first.offer(name, service);
+            }
+        } else {
+            services.iter().for_each(|(name, service)| first.offer(name, service));
+        }
+        first.rows.into_values().collect()
     }
 }
 
-/// The first `count` rows after `after` in order, and one more if there is one.
-fn first_rows<'a>(
-    rows: impl Iterator<Item = &'a Arc<Deployment>>,
-    after: Option<&DeploymentCursor>,
+/// The first rows of those that were offered so far.
+struct FirstRows<'a, 'b> {
+    after: Option<&'b DeploymentCursor>,
     count: usize,
-) -> Vec<&'a Arc<Deployment>> {
-    let after = after.map(|cursor| (cursor.service.as_str(), cursor.deployment.as_str()));
-    let mut first = BTreeMap::new();
-    for row in rows {
-        let key = (row.service.as_str(), row.id.as_str());
-        let last = first.last_key_value().map(|(last, _)| *last);
-        let beyond = first.len() > count && last.is_some_and(|last| key > last);
-        if beyond || after.is_some_and(|after| key <= after) {
-            continue;
+    rows: BTreeMap<(&'a str, &'a str), &'a Arc<Deployment>>,
+}
+
+impl<'a> FirstRows<'a, '_> {
+    /// Looks at a service's deployments only when its name lies between the cursor and the last row kept.
+    fn offer(&mut self, name: &'a ServiceName, service: &'a Service) {
+        let before_cursor = self.after.is_some_and(|after| *name < after.service);
+        if before_cursor || self.is_beyond((name.as_str(), "")) {
+            return;
         }
-        first.insert(key, row);
-        if first.len() > count + 1 {
-            first.pop_last();
+        for row in service.by_revision() {
+            let key = (name.as_str(), row.id.as_str());
+            let is_seen = self.after.is_some_and(|after| key <= (after.service.as_str(), after.deployment.as_str()));
+            if is_seen || self.is_beyond(key) {
+                continue;
+            }
+            self.rows.insert(key, row);
+            if self.rows.len() > self.count {
+                self.rows.pop_last();
+            }
         }
     }
-    first.into_values().collect()
+
+    fn is_beyond(&self, key: (&str, &str)) -> bool {
+        self.rows.len() >= self.count && self.rows.last_key_value().is_some_and(|(last, _)| key > *last)
+    }
 }
 
 /// How many of `rows` fit into `bytes_max`; the first one always does.

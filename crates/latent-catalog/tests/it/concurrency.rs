@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use latent_catalog::{ActivationCatalog, ActivationCatalogSource, Apply, Catalog, DeploymentManifest};
+use latent_catalog::{ActivationCatalog, ActivationCatalogSource, Apply, Catalog, ChangeRefusal, DeploymentManifest};
 use latent_core::BudgetCeilings;
 
 use crate::support::{apply_of, empty, manifest, plain, resolve};
@@ -76,7 +76,11 @@ fn of_writers_that_expect_the_same_generation_one_wins() {
                 scope.spawn(move || {
                     start.wait();
                     let apply = apply_of(numbered(at as u64 + 1), plain());
-                    usize::from(catalog.apply(Apply { expected_generation: Some(0), ..apply }).is_ok())
+                    match catalog.apply(Apply { expected_generation: Some(0), ..apply }) {
+                        Ok(_) => 1,
+                        Err(ChangeRefusal::GenerationConflict { found: 1, .. }) => 0,
+                        Err(other) => panic!("a loser meets the winner's generation, not {other}"),
+                    }
                 })
             })
             .collect();

@@ -68,6 +68,15 @@ fn a_full_deployment_manifest_is_read_whole() {
 }
 
 #[test]
+fn the_example_in_the_documentation_is_read_whole() {
+    let page = include_str!("../../../../docs/manifests.md");
+    let example = page.split("```json").nth(1).and_then(|rest| rest.split("```").next());
+    let manifest = read(example.expect("the page shows a deployment manifest"));
+    assert_eq!((manifest.service.as_str(), manifest.release), ("text-stats", Sha256Digest::of(b"abc")));
+    assert!(manifest.ceilings.wall_limit.is_some() && !manifest.environment.is_empty());
+}
+
+#[test]
 fn an_empty_list_of_imports_grants_none() {
     let digest = Sha256Digest::of(b"component");
     let manifest =
@@ -156,7 +165,7 @@ fn a_capsule_manifest_narrows_what_may_be_called() {
         surface.functions.iter().map(|(target, _)| target.to_string()).collect()
     };
     let run = format!("{CONTRACT}#run");
-    assert_eq!(offered(&format!(r#"{{"exports": ["{run}"]}}"#)), [run.clone()]);
+    assert_eq!(offered(&format!(r#"{{"exports": ["{run}"]}}"#)), std::slice::from_ref(&run));
     assert_eq!(offered(r##"{"exports": ["#main"]}"##), ["main"]);
     assert_eq!(offered(&format!(r#"{{"exports": ["{CONTRACT}"]}}"#)), [run, format!("{CONTRACT}#walk")]);
     assert!(offered(r#"{"exports": []}"#).is_empty(), "an empty list offers nothing");

@@ -46,7 +46,8 @@ impl Catalog {
     /// A catalog that begins with `view`.
     #[must_use]
     pub fn new(view: CatalogView) -> Self {
-        Self { current: ArcSwap::from_pointee(view), writing: Mutex::new(Policies::new()) }
+        let policies = Policies::of(view.policies());
+        Self { current: ArcSwap::from_pointee(view), writing: Mutex::new(policies) }
     }
 
     /// The current view, which stays as it is for as long as it is held. Never waits for a writer.

@@ -22,6 +22,18 @@ impl Policies {
         Self { kept: HashSet::default(), sweep_at: KEPT_MIN }
     }
 
+    /// These policies, each of which others hold.
+    pub(crate) fn of<'a>(used: impl Iterator<Item = &'a Arc<RevisionPolicy>>) -> Self {
+        let mut policies = Self::new();
+        for policy in used {
+            if !policies.kept.contains(policy) {
+                policies.kept.insert(policy.clone());
+            }
+        }
+        policies.sweep_at = KEPT_MIN.max(2 * policies.kept.len());
+        policies
+    }
+
     /// The one copy of `policy`.
     pub(crate) fn share(&mut self, policy: RevisionPolicy) -> Arc<RevisionPolicy> {
         if let Some(known) = self.kept.get(&policy) {

@@ -157,6 +157,12 @@ impl CatalogView {
         Ok((next, Deleted { generation, deployment }))
     }
 
+    /// The policy of every deployment.
+    pub(crate) fn policies(&self) -> impl Iterator<Item = &Arc<RevisionPolicy>> {
+        let deployments = self.tenants.values().flat_map(Services::values).flat_map(Service::by_revision);
+        deployments.map(|deployment| &deployment.policy)
+    }
+
     fn service(&self, tenant: &TenantId, service: &ServiceName) -> Option<&Service> {
         self.tenants.get(tenant)?.get(service)
     }

@@ -139,6 +139,29 @@ proptest! {
     }
 
     #[test]
+    fn a_damaged_manifest_is_refused_or_read_whole_and_never_panics(
+        at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>(),
+    ) {
+        let full = DeploymentManifest {
+            ceilings: BudgetCeilings { fuel: Some(12), log_bytes: Some(0), ..BudgetCeilings::default() },
+            imports: ImportGrant::Only(["wasi:io/streams".into()].into()),
+            environment: Environment::new([("MODE".into(), "\u{e9}\n\"".into())]),
+            ..crate::support::manifest("acme", "text", "blue")
+        };
+        let mut bytes = full.to_json().into_bytes();
+        let at = at.index(bytes.len());
+        if cut {
+            bytes.truncate(at);
+        } else {
+            bytes[at] = byte;
+        }
+        match DeploymentManifest::from_json(&bytes, &ManifestLimits::default()) {
+            Ok(manifest) => prop_assert_eq!(read(&manifest.to_json()), manifest),
+            Err(error) => prop_assert!(error.path().starts_with('$') && !error.expected().is_empty()),
+        }
+    }
+
+    #[test]
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _refused = DeploymentManifest::from_json(&bytes, &ManifestLimits::default());
         let _refused = CapsuleManifest::from_json(&bytes, &ManifestLimits::default());

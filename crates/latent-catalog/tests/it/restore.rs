@@ -33,8 +33,12 @@ fn a_restored_view_answers_as_the_one_that_was_written_down() {
         let key = format!("a{at}");
         assert_eq!(resolve(&again, "default", &key).unwrap(), resolve(&*view, "default", &key).unwrap());
     }
-    let next = Catalog::new(again).apply(apply_of(manifest("acme", "text", "red"), plain())).unwrap();
-    assert_eq!(next.deployment.generation(), 5, "generations go on where they were");
+    let again = Catalog::new(again);
+    let next = again.apply(apply_of(manifest("acme", "text", "red"), plain())).unwrap().deployment;
+    assert_eq!(next.generation(), 5, "generations go on where they were");
+    assert!(again.view().list(&tenant("acme"), None, None, PageBounds::default()).deployments.iter().all(|row| {
+        Arc::ptr_eq(row.policy(), next.policy()) && std::ptr::eq(row.tenant().as_str(), next.tenant().as_str())
+    }));
 }
 
 #[test]

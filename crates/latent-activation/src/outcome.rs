@@ -34,8 +34,15 @@ pub fn from_execution(execution: ExecutionOutcome) -> ActivationOutcome {
             "the activation used up the fuel that its budget grants",
         ),
         E::LimitExceeded { kind, limit } => {
-            PlatformError::new(Code::ResourceExhausted, format_args!("the activation reached a limit of {limit}"))
-                .with_detail(ErrorDetail::new(kind).with("limit", limit))
+            let what = kind
+                .trim_start_matches("activation.")
+                .trim_end_matches("-exhausted")
+                .trim_end_matches("-limit-exceeded");
+            PlatformError::new(
+                Code::ResourceExhausted,
+                format_args!("the activation reached its {what} limit of {limit}"),
+            )
+            .with_detail(ErrorDetail::new(kind).with("limit", limit))
         }
         E::Trapped { category } => PlatformError::new(Code::GuestTrap, format_args!("the guest trapped: {category}"))
             .with_detail(ErrorDetail::new("activation.guest-trap").with("category", category)),

@@ -1,42 +1,28 @@
 //! The backend: one engine and everything that serves it, behind the execution port.
 
 use std::any::Any;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use latent_core::{BudgetLedger, ErrorDetail, PlatformError, PlatformErrorCode, StopLatch, budget::earlier};
+use latent_core::{BudgetLedger, PlatformError, PlatformErrorCode, StopLatch, budget::earlier};
 use latent_executor::{
     ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionReport, ExecutionRequest,
     LogSink, PreparationKey, PreparedActivation, PreparedUse, RuntimeResourceSnapshot,
 };
 use wasmtime::Engine;
 
-use crate::cache::{Lookup, Preparer, compiler_gone};
+use crate::cache::{Lookup, compiler_gone};
 use crate::contain::{self, Guards, Pinned};
-use crate::engine::{self, EngineReport};
-use crate::gauges::{Gauges, HeldUse, Kind};
+use crate::engine::EngineReport;
+use crate::gauges::Kind;
 use crate::prepare::PreparedComponent;
 use crate::settings::EngineSettings;
-use crate::ticker::Ticker;
+use crate::shared::Shared;
 
 /// Runs components on Wasmtime. Cloning shares the engine; the last clone joins its threads.
 #[derive(Clone)]
 pub struct WasmtimeBackend {
     shared: Arc<Shared>,
-}
-
-/// What every run of one backend shares.
-pub struct Shared {
-    pub(crate) engine: Engine,
-    pub(crate) settings: EngineSettings,
-    pub(crate) ticker: Ticker,
-    pub(crate) gauges: Arc<Gauges>,
-    pub(crate) sink: Arc<dyn LogSink>,
-    preparer: Preparer,
-    report: EngineReport,
-    compatibility: u64,
 }
 
 impl WasmtimeBackend {
@@ -45,16 +31,7 @@ impl WasmtimeBackend {
     /// # Errors
     /// `invalid-argument` for an unusable setting, `internal` when this machine cannot run the engine.
     pub fn new(settings: EngineSettings, sink: Arc<dyn LogSink>) -> Result<Self, PlatformError> {
-        let (engine, report) = engine::build(&settings)?;
-        let interval = Duration::from_millis(u64::from(settings.epoch_tick_interval_millis.max(1)));
-        let ticker = Ticker::start(&engine, interval).map_err(|error| no_thread(&error))?;
-        let preparer = Preparer::start(&engine, &settings).map_err(|error| no_thread(&error))?;
-        let mut hasher = DefaultHasher::new();
-        engine.precompile_compatibility_hash().hash(&mut hasher);
-        let compatibility = hasher.finish();
-        let gauges = Arc::new(Gauges::default());
-        let shared = Shared { engine, settings, ticker, gauges, sink, preparer, report, compatibility };
-        Ok(Self { shared: Arc::new(shared) })
+        Shared::new(settings, sink).map(|shared| Self { shared: Arc::new(shared) })
     }
 
     /// What the engine turned out to be on this machine.
@@ -83,9 +60,9 @@ impl WasmtimeBackend {
                 }
             }
         };
-        let max = u64::from(shared.settings.instances_max);
-        let Some(permit) = shared.gauges.permit(max) else {
-            return contain::refused(&cancellation, no_permit(max));
+        let permit = match shared.permit() {
+            Ok(permit) => permit,
+            Err(error) => return contain::refused(&cancellation, error),
         };
         let guards = Guards::Own { _pin: shared.gauges.hold(Kind::Pin), _permit: permit };
         contain::run(shared, Pinned { code, _guards: guards }, request, cancellation).await
@@ -101,49 +78,21 @@ impl WasmtimeBackend {
         let _running = shared.gauges.hold(Kind::Invocation);
         let code: Arc<dyn Any + Send + Sync> = pinned.code().clone();
         match code.downcast::<PreparedComponent>() {
-            Ok(code) if Engine::same(code.pre.engine(), &shared.engine) => {
+            Ok(code)
+                if code.digest() == request.artifact.digest() && Engine::same(code.pre.engine(), &shared.engine) =>
+            {
                 let pinned = Pinned { code, _guards: Guards::Use { _pinned: pinned } };
                 contain::run(shared, pinned, request, cancellation).await
             }
             _ => contain::refused(
                 &cancellation,
-                PlatformError::new(PlatformErrorCode::Internal, "the code was prepared by another backend"),
+                PlatformError::new(
+                    PlatformErrorCode::Internal,
+                    "the code was prepared by another backend, or from another component",
+                ),
             ),
         }
     }
-}
-
-impl Shared {
-    fn key(&self, artifact: &ComponentArtifact) -> PreparationKey {
-        PreparationKey::new(artifact.digest(), self.compatibility)
-    }
-
-    fn look_up(&self, artifact: &ComponentArtifact) -> Result<Lookup, PlatformError> {
-        self.preparer.look_up(self.key(artifact), artifact)
-    }
-
-    async fn ready(&self, artifact: ComponentArtifact) -> Result<Arc<PreparedComponent>, PlatformError> {
-        match self.look_up(&artifact)? {
-            Lookup::Kept(code) => Ok(code),
-            Lookup::Compiling(answer) => answer.await.unwrap_or_else(|_gone| Err(compiler_gone())),
-        }
-    }
-
-    /// Takes a pin and the permit of one live instance for a use that leaves the backend.
-    fn hold_use(&self) -> Result<HeldUse, PlatformError> {
-        let max = u64::from(self.settings.instances_max);
-        self.gauges.hold_use(max).ok_or_else(|| no_permit(max))
-    }
-}
-
-fn no_permit(max: u64) -> PlatformError {
-    PlatformError::new(PlatformErrorCode::ResourceExhausted, "every instance permit is taken")
-        .retryable()
-        .with_detail(ErrorDetail::new("activation.instance-permits-exhausted").with("instances_max", max))
-}
-
-fn no_thread(error: &std::io::Error) -> PlatformError {
-    PlatformError::new(PlatformErrorCode::Internal, format_args!("the system gives no thread: {error}"))
 }
 
 impl ExecutionBackend for WasmtimeBackend {

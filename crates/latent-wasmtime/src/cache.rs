@@ -19,6 +19,9 @@ use wasmtime::Engine;
 use crate::prepare::PreparedComponent;
 use crate::settings::EngineSettings;
 
+/// The name of the compiler's thread.
+pub const COMPILER_THREAD: &str = "latent-compiler";
+
 /// Stack of the compiler thread: the validator and the code generator recurse on their input.
 const COMPILER_STACK_BYTES: usize = 64 << 20;
 
@@ -71,7 +74,7 @@ impl Preparer {
         let waiting_max = settings.preparations_max as usize;
         let (jobs, queue) = sync_channel(waiting_max.max(1));
         let thread =
-            std::thread::Builder::new().name("latent-compiler".to_owned()).stack_size(COMPILER_STACK_BYTES).spawn({
+            std::thread::Builder::new().name(COMPILER_THREAD.to_owned()).stack_size(COMPILER_STACK_BYTES).spawn({
                 let (table, engine, settings) = (table.clone(), engine.clone(), settings.clone());
                 move || compile_all(&table, &engine, &settings, &queue)
             })?;
@@ -203,7 +206,8 @@ pub fn compiler_gone() -> PlatformError {
     PlatformError::new(PlatformErrorCode::Unavailable, "the compiler has stopped").retryable()
 }
 
+/// The bytes are at fault, or the compiler is: in either case the component cannot be had.
 fn compiler_panicked() -> PlatformError {
-    PlatformError::new(PlatformErrorCode::Internal, "the compiler failed on this component")
+    PlatformError::new(PlatformErrorCode::InvalidArgument, "the compiler fails on this component")
         .with_detail(ErrorDetail::new("compiler.panic"))
 }

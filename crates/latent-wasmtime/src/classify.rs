@@ -161,6 +161,7 @@ pub fn category(trap: Trap) -> &'static str {
         Trap::OutOfFuel => "out-of-fuel",
         Trap::Interrupt => "interrupt",
         Trap::CannotEnterComponent => "cannot-enter-component",
+        Trap::CannotLeaveComponent => "cannot-leave-component",
         Trap::StringOutOfBounds
         | Trap::ListOutOfBounds
         | Trap::InvalidDiscriminant

@@ -4,24 +4,24 @@
 //! exists, run under the latch and the watchdog, capture and encode, drop store and values, then classify. Whatever
 //! panics is caught here and costs the cell.
 
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::{Pin, pin};
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use latent_core::{ErrorDetail, ExecutionOutcome, MediaType, PlatformError, PlatformErrorCode, StopCause};
+use latent_core::{ErrorDetail, ExecutionOutcome, MediaType, PlatformError, PlatformErrorCode};
 use latent_executor::{ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest};
 use wasmtime::{Store, UpdateDeadline};
 
-use crate::backend::Shared;
 use crate::call::{Arguments, FunctionPlan, Returned};
 use crate::classify::{Bounds, Facts, classify, stopped};
 use crate::gauges::{Held, Kind};
+use crate::guard::{Ended, guarded, now};
 use crate::host::HostState;
 use crate::limiter::{Limiter, ObjectCounts};
 use crate::prepare::PreparedComponent;
+use crate::shared::Shared;
 use crate::store::LiveStore;
 use crate::values::EncodeError;
 
@@ -52,13 +52,6 @@ pub enum Guards<'a> {
 /// Fuel after which guest code is made to say what it burnt. Between its calls it counts in a register, which a stop
 /// throws away: what is reported of a stopped loop falls short by at most this much.
 const FUEL_SAVE_INTERVAL: u64 = 1_000_000;
-
-/// How the guarded part of a run ended.
-enum Ended<T> {
-    Done(T),
-    Stopped(StopCause),
-    Panicked,
-}
 
 /// Why the epoch callback stopped a guest. The cause itself is in the latch.
 #[derive(Debug)]
@@ -95,16 +88,17 @@ pub async fn run(
         Err(error) => return refused(&cancellation, error),
     };
     let watch = shared.ticker.watch(&cancellation);
+    let entered = AtomicBool::new(false);
     let (ended, at) = {
-        let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), arguments)));
-        guarded(shared, &cancellation, started, call.as_mut()).await
+        let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), arguments, &entered)));
+        guarded(&shared.ticker, &cancellation, started, call.as_mut()).await
     };
     drop(watch);
     live.observe(at);
     let panicked = matches!(ended, Ended::Panicked);
     let captured = capture(shared, plan, &mut live, &cancellation, ended, media_type);
     let clean = live.close();
-    let outcome = captured.classified(plan);
+    let outcome = captured.classified(plan, entered.into_inner());
     drop((buffers, pinned));
     let consumption = cancellation.budget_accounting().consumption();
     let cleanup = match (panicked, clean) {
@@ -134,7 +128,7 @@ pub async fn prepared<T>(
 ) -> Result<T, ContainedExecution> {
     let _watch = shared.ticker.watch(cancellation);
     let mut preparation = pin!(Some(preparation));
-    match guarded(shared, cancellation, now(), preparation.as_mut()).await.0 {
+    match guarded(&shared.ticker, cancellation, now(), preparation.as_mut()).await.0 {
         Ended::Done(Ok(code)) => Ok(code),
         Ended::Done(Err(error)) => Err(refused(cancellation, error)),
         Ended::Stopped(cause) => Err(ended_early(cancellation, stopped(cause))),
@@ -188,51 +182,12 @@ async fn invoke(
     plan: &FunctionPlan,
     store: &mut Store<HostState>,
     arguments: Arguments,
+    entered: &AtomicBool,
 ) -> wasmtime::Result<Returned> {
     let instance = code.pre.instantiate_async(&mut *store).await?;
     let _instance = shared.gauges.hold(Kind::Instance);
+    entered.store(true, Ordering::Relaxed);
     plan.call(&instance, store, arguments).await
-}
-
-/// Polls `work` under the latch: it is read before each poll and once more after success, because lifting and
-/// lowering are host code that no epoch interrupts. A stop drops `work` at once; a panic of a poll or of that drop is
-/// caught. Answers also when it ended. The first look is at `started`, which its caller has just read.
-async fn guarded<T, W: Future<Output = T>>(
-    shared: &Shared,
-    cancellation: &ExecutionCancellation,
-    started: Instant,
-    mut work: Pin<&mut Option<W>>,
-) -> (Ended<T>, Instant) {
-    let mut looked_at = Some(started);
-    let end = poll_fn(|cx| {
-        cancellation.probe().register_running(cx.waker(), shared.ticker.interrupter());
-        let before = looked_at.take().unwrap_or_else(now);
-        if let Some(cause) = cancellation.checkpoint(before) {
-            return Poll::Ready((Ended::Stopped(cause), before));
-        }
-        let Some(running) = work.as_mut().as_pin_mut() else {
-            return Poll::Ready((Ended::Panicked, before));
-        };
-        match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(value)) => {
-                let after = now();
-                let stopped = cancellation.checkpoint(after);
-                Poll::Ready((stopped.map_or(Ended::Done(value), Ended::Stopped), after))
-            }
-            Err(_panic) => Poll::Ready((Ended::Panicked, now())),
-        }
-    })
-    .await;
-    match catch_unwind(AssertUnwindSafe(|| work.set(None))) {
-        Ok(()) => end,
-        Err(_panic) => (Ended::Panicked, end.1),
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the running side compares its deadline with the clock itself")]
-fn now() -> Instant {
-    Instant::now()
 }
 
 /// What is read from a store before it is dropped.
@@ -265,12 +220,14 @@ fn capture(
 
 impl Captured {
     /// Decides what the run came to, after everything it held is gone.
-    fn classified(self, plan: &FunctionPlan) -> ExecutionOutcome {
+    ///
+    /// A guest that leaves by itself may have left with a result, but only out of the function that was called.
+    fn classified(self, plan: &FunctionPlan, entered: bool) -> ExecutionOutcome {
         match self {
             Self::Outcome(outcome) => outcome,
             Self::Failed { facts, bounds, error } => match classify(facts, bounds, &error) {
                 // The written policy for a guest that leaves by itself: see `docs/values.md`.
-                ExecutionOutcome::Exited { status } => plan.exited(status),
+                ExecutionOutcome::Exited { status } if entered => plan.exited(status),
                 failed => failed,
             },
         }

@@ -7,5 +7,5 @@ mod lines;
 mod log;
 mod state;
 
-pub use bind::{bind_imports, mistyped, offered_interfaces};
+pub use bind::{bind_imports, mistyped, offered_interfaces, refuse_unoffered};
 pub use state::HostState;

@@ -1,13 +1,13 @@
 //! From bytes to code that is ready to run: inspected, compiled, linked, with every export looked up once.
 
-use latent_core::{ContractSurface, ErrorDetail, FunctionTarget, PlatformError, PlatformErrorCode};
+use latent_core::{ContractSurface, ErrorDetail, FunctionTarget, PlatformError, PlatformErrorCode, Sha256Digest};
 use latent_executor::{ComponentArtifact, ImportName, PreparedCode};
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 
 use crate::call::FunctionPlan;
-use crate::host::{HostState, bind_imports, mistyped};
+use crate::host::{HostState, bind_imports, mistyped, refuse_unoffered};
 use crate::inspect::{WASM_PAGE_BYTES, inspect, malformed, over};
 use crate::settings::EngineSettings;
 use crate::values::{self, UnsupportedType};
@@ -21,6 +21,7 @@ pub struct PreparedComponent {
     imports: Box<[ImportName]>,
     declared_memory_bytes: u64,
     code_bytes: u64,
+    digest: Sha256Digest,
 }
 
 impl PreparedComponent {
@@ -35,6 +36,7 @@ impl PreparedComponent {
         artifact: &ComponentArtifact,
     ) -> Result<Self, PlatformError> {
         let declared = inspect(artifact.bytes(), settings)?;
+        refuse_unoffered(artifact.bytes())?;
         let component =
             Component::from_binary(engine, artifact.bytes()).map_err(|error| compile_error(&error, settings))?;
         counts_fit(&component, settings)?;
@@ -51,6 +53,7 @@ impl PreparedComponent {
             imports: imports.into_boxed_slice(),
             declared_memory_bytes: pages.map_or(declared.memory_bytes, |pages| pages.saturating_mul(WASM_PAGE_BYTES)),
             code_bytes: (range.end as usize - range.start as usize) as u64,
+            digest: artifact.digest(),
         })
     }
 
@@ -63,6 +66,11 @@ impl PreparedComponent {
             Ok(found) => Ok(&self.plans[found].1),
             Err(_) => Err(self.no_such_function(target)),
         }
+    }
+
+    /// The component that the code was compiled from.
+    pub(crate) fn digest(&self) -> Sha256Digest {
+        self.digest
     }
 
     /// Bytes of compiled code, data and metadata.

@@ -47,7 +47,9 @@ pub struct EngineSettings {
     pub handles_max: u32,
     /// Live host resources (pollables, streams) of one activation. Default 1,024.
     pub host_resources_max: u32,
-    /// Bytes one call between guest and host may carry towards the host; results are such a call too. Default 8 MiB.
+    /// Bytes one call between guest and host may carry towards the host, as the host holds them; results are such a
+    /// call too. Default 32 MiB. A `list<u8>` that is a dynamic value costs about 40 bytes an element, one that is a
+    /// function's whole result on a typed path costs one.
     pub host_call_bytes_max: u32,
     /// Bytes one request for random bytes may ask for. Default 64 KiB.
     pub random_bytes_max: u32,
@@ -116,7 +118,7 @@ impl EngineSettings {
             component_bytes_max: 64 << 20,
             handles_max: 4096,
             host_resources_max: 1024,
-            host_call_bytes_max: 8 << 20,
+            host_call_bytes_max: 32 << 20,
             random_bytes_max: 64 << 10,
             wasm_stack_bytes: 512 << 10,
             epoch_tick_interval_millis: 1,

@@ -3,6 +3,7 @@
 //! Invariant: a value that has been parsed is usable; what is refused here never reaches a node.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::builder::RangedU64ValueParser;
@@ -10,7 +11,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use latent_core::MediaType;
 use latent_scheduler::POOL_CAPACITY_MAX;
 
-use crate::run::quantities::{parse_duration, parse_memory, parse_size};
+use crate::run::quantities::{parse_duration, parse_fuel, parse_memory, parse_size};
 
 /// The most activations in flight: each that waits costs a few kilobytes.
 const CONCURRENCY_MAX: u64 = 100_000;
@@ -59,7 +60,7 @@ pub struct RunArgs {
     pub media_type: MediaType,
 
     /// Fuel of one activation, about one unit an instruction
-    #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100_000_000, value_parser = parse_fuel)]
     pub fuel: u64,
 
     /// Linear memory of one activation, over all its memories
@@ -162,6 +163,17 @@ Examples:
   latent run capsule.wasm --call spin --fuel 1000000000000 --deadline 200ms --output json
   latent run echo.wasm --call echo-bytes --media-type application/octet-stream --args @picture.png > copy.png
   latent run service.wasm --args @args.json --repeat 1000 --concurrency 32 --cells 4 --output json";
+
+/// Tells what the parser of arguments has to say: help where it was asked for, or what is wrong, without the control
+/// characters that an argument may hold.
+pub fn explain(told: &clap::Error) -> ExitCode {
+    if told.use_stderr() {
+        return crate::run::usage(&told.render().to_string()).into();
+    }
+    // Help goes to standard output; a reader that is gone needs none.
+    let _lost = told.print();
+    ExitCode::SUCCESS
+}
 
 #[cfg(test)]
 mod tests {

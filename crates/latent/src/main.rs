@@ -10,7 +10,20 @@ use clap::Parser as _;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
-        Command::Run(args) => run::run(&args).into(),
+    quiet_compiler();
+    match Cli::try_parse() {
+        Ok(Cli { command: Command::Run(args) }) => run::run(&args).into(),
+        Err(told) => cli::explain(&told),
     }
+}
+
+/// A component that the compiler panics on is refused with a sentence of its own; the panic itself tells a user
+/// nothing. Every other panic is told as usual.
+fn quiet_compiler() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() != Some(latent_wasmtime::COMPILER_THREAD) {
+            usual(panic);
+        }
+    }));
 }

@@ -29,6 +29,7 @@ use execute::{Load, execute};
 use input::Arguments;
 use node::{Call, Node, NodeOptions};
 use printer::Printer;
+pub use printer::usage;
 use signals::StopSwitch;
 
 /// Runs the command and says how it ended. All failures have been printed.

@@ -3,6 +3,7 @@
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use latent_executor::ImportName;
 use semver::Version;
+use wasmparser::{ComponentTypeRef, Parser, Payload};
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, HasData, Linker, LinkerInstance, ResourceTable};
@@ -126,6 +127,32 @@ pub fn bind_imports(
     Ok((linker, imports))
 }
 
+/// Refuses the first interface that `bytes`, a component, imports and that is not offered. Cheap: it reads the names of
+/// the imports and nothing else, so that what cannot run is not compiled first.
+///
+/// # Errors
+/// As [`bind_imports`].
+pub fn refuse_unoffered(bytes: &[u8]) -> Result<(), PlatformError> {
+    let mut depth = 0_usize;
+    for payload in Parser::new(0).parse_all(bytes) {
+        match payload {
+            // What does not parse is refused by whoever compiles it.
+            Err(_) => return Ok(()),
+            Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => depth += 1,
+            Ok(Payload::End(_)) => depth = depth.saturating_sub(1),
+            Ok(Payload::ComponentImportSection(imports)) if depth == 0 => {
+                for import in imports.into_iter().flatten() {
+                    if matches!(import.ty, ComponentTypeRef::Instance(_) | ComponentTypeRef::Func(_)) {
+                        offered(import.name.name)?;
+                    }
+                }
+            }
+            Ok(_) => (),
+        }
+    }
+    Ok(())
+}
+
 /// The interface that serves `import`: the same name on the same version track.
 fn offered(import: &str) -> Result<&'static Interface, PlatformError> {
     let (name, version) = import.split_once('@').map_or((import, None), |(name, version)| (name, Some(version)));
@@ -150,14 +177,15 @@ fn same_track(a: &Version, b: &Version) -> bool {
     track(a) == track(b) && a.pre == b.pre
 }
 
-/// The interface of the same package, or of the same namespace.
+/// An interface of the same package, preferably of the same name; or, whatever the namespace, of a package and with a
+/// name that are the same.
 fn nearest(name: &str) -> Option<&'static Interface> {
-    let package = name.split('/').next().unwrap_or(name);
-    let last = name.rsplit('/').next().unwrap_or(name);
+    let package = |name: &str| name.split('/').next().unwrap_or_default().to_owned();
+    let unspaced = |name: &str| name.split_once(':').map_or(name, |(_, rest)| rest).to_owned();
     INTERFACES
         .iter()
-        .find(|interface| interface.name.ends_with(last) && interface.name.split('/').nth(1) == Some(last))
-        .or_else(|| INTERFACES.iter().find(|interface| interface.name.split('/').next() == Some(package)))
+        .find(|interface| unspaced(interface.name) == unspaced(name))
+        .or_else(|| INTERFACES.iter().find(|interface| package(interface.name) == package(name)))
 }
 
 fn refused(import: &str, wanted: Option<&str>, nearest: Option<&Interface>) -> PlatformError {
@@ -203,6 +231,7 @@ mod tests {
             ("wasi:clocks/timezone@0.2.0", "wasi:clocks/wall-clock@0.2.12"),
             ("acme:clocks/wall-clock@0.2.0", "wasi:clocks/wall-clock@0.2.12"),
             ("acme:missing/thing@1.2.3", "none"),
+            ("wasi:http/types@0.2.0", "none"),
         ] {
             let error = offered(import).err().expect(import);
             assert_eq!(error.details()[0].field("nearest"), Some(nearest), "{import}");

@@ -70,11 +70,11 @@ async fn a_result_of_aliases_ends_at_the_bound_of_one_host_call() {
     let before = allocations::asked();
     assert_eq!(bench.json(make(2)).await.len(), 2 * ((1 << 20) + 3) + 1);
     assert!(allocations::asked() - before >= 2 * MIB, "the count sees what the host lifts");
-    for entries in [8, 64, 4_096, 1 << 20] {
+    for entries in [64, 4_096, 1 << 20] {
         let before = allocations::asked();
         let ended = bench.run(make(entries)).await.report.outcome;
         let asked = allocations::asked() - before;
-        assert_eq!(ended, limit("activation.host-call-exhausted", 8 * MIB), "{entries} entries");
+        assert_eq!(ended, limit("activation.host-call-exhausted", 32 * MIB), "{entries} entries");
         assert!(asked < 64 * MIB, "{entries} entries: the host asked for {asked} bytes");
         bench.assert_healthy().await;
     }
@@ -87,7 +87,7 @@ async fn a_result_without_end_is_a_limit_too() {
         let before = allocations::asked();
         let ended = bench.run(request("endless-list", "run", function, "[]")).await.report.outcome;
         let asked = allocations::asked() - before;
-        assert_eq!(ended, limit("activation.host-call-exhausted", 8 * MIB), "{function}");
+        assert_eq!(ended, limit("activation.host-call-exhausted", 32 * MIB), "{function}");
         println!("{function}: the host asked for {asked} bytes");
         assert!(asked < 64 * MIB, "{function}: the host asked for {asked} bytes");
         bench.assert_healthy().await;
@@ -101,7 +101,7 @@ async fn a_result_that_claims_two_gigabytes_costs_the_host_nothing() {
     let ended = bench.run(request("alias-list", "lists", "claims-2gib", "[]")).await.report.outcome;
     assert!(allocations::asked() - before < MIB);
     let trapped = matches!(ended, ExecutionOutcome::Trapped { category: "invalid-result" });
-    assert!(trapped || ended == limit("activation.host-call-exhausted", 8 * MIB), "{ended:?}");
+    assert!(trapped || ended == limit("activation.host-call-exhausted", 32 * MIB), "{ended:?}");
     bench.assert_healthy().await;
 }
 

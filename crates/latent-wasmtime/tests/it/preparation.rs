@@ -208,9 +208,15 @@ async fn permits_are_bounded_and_a_dropped_use_gives_its_own_back() {
 }
 
 #[tokio::test]
-async fn code_of_another_backend_is_refused() {
+async fn code_of_another_backend_or_component_is_refused() {
     let (here, there) = (bench_with(settings()), bench_with(settings()));
-    let foreign = there.backend.prepare_for_use(artifact("echo")).await.unwrap();
+    refused_as_foreign(&here, there.backend.prepare_for_use(artifact("echo")).await.unwrap()).await;
+    refused_as_foreign(&here, here.backend.prepare_for_use(artifact("types")).await.unwrap()).await;
+    assert!(here.backend.resources().is_idle() && there.backend.resources().is_idle());
+    here.assert_healthy().await;
+}
+
+async fn refused_as_foreign(here: &Bench, foreign: PreparedActivation) {
     let request = request("echo", "echo", "nop", "[]");
     let cancellation = suite::cancellation(&request, None);
     let ran = here.backend.invoke_prepared_contained(foreign, request, cancellation).await;
@@ -221,8 +227,6 @@ async fn code_of_another_backend_is_refused() {
         }
         other => panic!("{other:?}"),
     }
-    assert!(here.backend.resources().is_idle() && there.backend.resources().is_idle());
-    here.assert_healthy().await;
 }
 
 #[tokio::test]

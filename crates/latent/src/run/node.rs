@@ -17,6 +17,8 @@ use latent_wasmtime::{EngineReport, EngineSettings, WasmtimeBackend};
 
 use super::ending::Failure;
 
+/// The most bytes of records, in canonical encoding, that the command holds for all activations under way.
+const SINK_BYTES_MAX: u64 = 128 << 20;
 /// Room in the sink, for each activation in flight, for the node's own notice about dropped records.
 const NOTICE_BYTES: u64 = 4 << 10;
 
@@ -44,9 +46,11 @@ impl NodeOptions {
     }
 
     /// What the sink must hold. An activation's records are taken out when it ends, so whatever those in flight are
-    /// granted is enough for all. This is an account, not an allocation: memory is used as guests log.
+    /// granted is enough for all. This is an account, not an allocation: memory is used as guests log. Beyond
+    /// [`SINK_BYTES_MAX`] the oldest records are evicted, as on any node.
     fn sink_bytes(&self) -> u64 {
-        self.log_bytes.saturating_add(NOTICE_BYTES).saturating_mul(u64::from(self.in_flight_max))
+        let granted = self.log_bytes.saturating_add(NOTICE_BYTES).saturating_mul(u64::from(self.in_flight_max));
+        granted.min(SINK_BYTES_MAX)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Text that strangers wrote, made safe to show: nothing that reaches a terminal can drive it or hide in it.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
 /// Shows `text` with every control character, line break and invisible formatting character escaped.
@@ -34,6 +35,27 @@ impl fmt::Display for Quotable<'_> {
     }
 }
 
+/// JSON with the same value, in which no string holds a character that could drive a terminal or hide in it. Outside of
+/// strings JSON has no such character, so escaping them wherever they stand is safe.
+pub fn printable_json(json: &[u8]) -> Cow<'_, [u8]> {
+    let Ok(text) = std::str::from_utf8(json) else { return Cow::Borrowed(json) };
+    if !text.contains(hidden) {
+        return Cow::Borrowed(json);
+    }
+    let escaped = text.chars().fold(String::with_capacity(text.len() + 16), |mut out, c| {
+        if hidden(c) {
+            let mut units = [0; 2];
+            c.encode_utf16(&mut units).iter().for_each(|unit| {
+                let _infallible = write!(out, "\\u{unit:04x}");
+            });
+        } else {
+            out.push(c);
+        }
+        out
+    });
+    Cow::Owned(escaped.into_bytes())
+}
+
 /// Controls of both sets, separators of lines, and what changes direction or has no width.
 fn hidden(c: char) -> bool {
     c.is_control()
@@ -51,6 +73,13 @@ mod tests {
         let shown = Printable(hostile).to_string();
         assert_eq!(shown, "a\\u{1b}[2J\\u{7}\\u{9b}31m\\r\\n\\t\\u{0}\\u{202e}\\u{200b}é🦀");
         assert!(!shown.contains(hidden));
+    }
+
+    #[test]
+    fn json_keeps_its_value_and_loses_what_drives_a_terminal() {
+        let json = "[\"\u{9b}31m\u{202e}abc\u{2028}\u{7f}\",\"é\"]";
+        assert_eq!(&*printable_json(json.as_bytes()), b"[\"\\u009b31m\\u202eabc\\u2028\\u007f\",\"\xc3\xa9\"]");
+        assert!(matches!(printable_json(b"[1]"), Cow::Borrowed(b"[1]")));
     }
 
     #[test]

@@ -4,11 +4,18 @@
 
 use std::io::{self, Write};
 
+use latent_core::error::cut;
+
 use super::ending::{Exit, Failure};
 use super::node::{Record, Rest};
 use super::printable::Printable;
 use super::{report_json, report_text, verdict};
 use crate::cli::OutputForm;
+
+/// Lines of an explanation, above which the rest is counted.
+const LINES_MAX: usize = 100;
+/// Bytes of a line of an explanation, above which it is cut.
+const LINE_BYTES_MAX: usize = 2048;
 
 /// Prints records in one form.
 #[derive(Debug, Clone)]
@@ -63,13 +70,33 @@ impl Printer {
     }
 }
 
-/// Prints why the command ends. The lines of a list stay lines; everything else is made printable.
+/// Prints why the command ends. The lines of a list stay lines; everything else is made printable and bounded.
 pub fn failure(failure: &Failure) -> Exit {
     let text = failure.to_string();
     let mut lines = text.lines();
     error_line(lines.next().unwrap_or_default());
-    lines.for_each(|line| to_stderr(&format!("{}\n", Printable(line))));
+    rest_of(lines);
     failure.exit()
+}
+
+/// Prints what is wrong with the command line, as the parser of arguments says it.
+pub fn usage(text: &str) -> Exit {
+    rest_of(text.lines());
+    Exit::Usage
+}
+
+fn rest_of<'a>(lines: impl Iterator<Item = &'a str>) {
+    let mut more = 0_usize;
+    for (at, line) in lines.enumerate() {
+        if at < LINES_MAX {
+            to_stderr(&format!("{}\n", Printable(cut(line, LINE_BYTES_MAX))));
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        to_stderr(&format!("  and {more} more\n"));
+    }
 }
 
 /// What losing standard output means. A reader that has seen enough is no failure.
@@ -82,7 +109,7 @@ pub fn lost_output(error: &io::Error, so_far: Exit) -> Exit {
 }
 
 fn error_line(sentence: &str) {
-    to_stderr(&format!("error: {}\n", Printable(sentence)));
+    to_stderr(&format!("error: {}\n", Printable(cut(sentence, LINE_BYTES_MAX))));
 }
 
 fn to_stdout(bytes: &[u8]) -> io::Result<()> {

@@ -38,6 +38,18 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("too large: at most {} bytes can be expressed", u64::MAX))
 }
 
+/// Reads an amount of fuel, which cannot be zero.
+///
+/// # Errors
+/// A sentence that says what is expected instead.
+pub fn parse_fuel(text: &str) -> Result<u64, String> {
+    match text.trim().parse() {
+        Ok(0) => Err("0 units run nothing: expected at least 1".to_owned()),
+        Ok(units) => Ok(units),
+        Err(_) => Err(format!("expected a whole number of units without a suffix, from 1 to {}", u64::MAX)),
+    }
+}
+
 /// Reads a size of memory, which cannot be zero.
 ///
 /// # Errors

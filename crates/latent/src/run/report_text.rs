@@ -6,7 +6,7 @@ use latent_core::{ActivationOutcome, MediaType, Payload, PlatformError};
 use latent_executor::LogRecord;
 
 use super::node::Record;
-use super::printable::{Printable, Quotable};
+use super::printable::{Printable, Quotable, printable_json};
 
 /// What standard output gets: the result or the declared error; JSON closed by a line feed, bytes as they are.
 pub fn result_text(record: &Record) -> Vec<u8> {
@@ -17,8 +17,10 @@ pub fn result_text(record: &Record) -> Vec<u8> {
         ActivationOutcome::Failed { .. } => return Vec::new(),
     };
     let Payload { media_type, bytes } = payload;
-    let end: &[u8] = if *media_type == MediaType::Json { b"\n" } else { b"" };
-    [bytes, end].concat()
+    match media_type {
+        MediaType::Json => [&*printable_json(bytes), b"\n"].concat(),
+        MediaType::OctetStream => bytes.to_vec(),
+    }
 }
 
 /// What standard error gets: the guest's log lines, then one line about the activation. With `named` the line starts

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::ending::Exit;
+
 /// Stays on once it is flipped. Clones are the same switch.
 #[derive(Debug, Clone)]
 pub struct StopSwitch(Arc<watch::Sender<bool>>);
@@ -31,40 +33,61 @@ impl StopSwitch {
         state.wait_for(|on| *on).await.expect("the sender lives as long as this switch");
     }
 
-    /// Flips the switch at the first SIGINT (Ctrl-C) or SIGTERM. Must be called within a runtime.
+    /// Flips the switch at the first SIGINT (Ctrl-C) or SIGTERM, and ends the process at the second: whoever asks twice
+    /// does not want to wait for a reader that has stopped reading. Must be called within a multi-threaded runtime.
     ///
     /// # Errors
     /// When the system does not let signals be caught.
     pub fn flip_on_signal(&self) -> io::Result<()> {
-        let signalled = caught()?;
+        let mut signals = Signals::caught()?;
         let switch = self.clone();
         tokio::spawn(async move {
-            signalled.await;
+            signals.next().await;
             switch.flip();
+            signals.next().await;
+            std::process::exit(i32::from(Exit::Interrupted.code()));
         });
         Ok(())
     }
 }
 
+/// The signals that ask the command to end.
 #[cfg(unix)]
-fn caught() -> io::Result<impl Future<Output = ()>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => (),
-            _ = terminate.recv() => (),
-        }
-    })
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
 }
 
+#[cfg(unix)]
+impl Signals {
+    fn caught() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => (),
+            _ = self.terminate.recv() => (),
+        }
+    }
+}
+
+/// The signals that ask the command to end.
 #[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
-fn caught() -> io::Result<impl Future<Output = ()>> {
-    Ok(async {
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    #[expect(clippy::unnecessary_wraps, reason = "elsewhere it can fail")]
+    fn caught() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
         // An error means that no Ctrl-C can ever come.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-    })
+    }
 }

@@ -87,3 +87,29 @@ fn machines_find_the_reason_of_a_refusal_in_a_record() {
     assert_eq!(record["error"]["details"][0]["fields"]["import"], "acme:missing/thing@1.2.3");
     assert_eq!((&record["consumption"]["fuel"], &record["logs"]), (&0.into(), &serde_json::json!([])));
 }
+
+#[test]
+fn a_component_that_the_compiler_fails_on_is_refused_in_one_sentence() {
+    let scratch = Scratch::new();
+    let deeper = |at: u32| format!("(type $t{at} (instance (export \"a\" (instance (type $t{})))))", at - 1);
+    let types: String = (1..400).map(deeper).collect();
+    let nested = format!("(component (type $t0 (instance (export \"a\" (func)))) {types})");
+    let file = scratch.file("nested.wat", nested);
+    let ran = run(&file, &["--call", "f"]);
+    ran.assert_refused(1, &[&file.display().to_string()]);
+    assert!(!ran.stderr.contains("panicked") && ran.stderr.lines().count() == 1, "{ran:?}");
+}
+
+#[test]
+fn a_list_of_exports_and_a_name_are_bounded() {
+    let scratch = Scratch::new();
+    let exports: String = (0..500).map(|at| format!("(export \"f{at}\" (func $f)) ")).collect();
+    let text = format!(
+        "(component (core module $m (func (export \"f\"))) (core instance $i (instantiate $m))
+         (func $f (canon lift (core func $i \"f\"))) {exports})"
+    );
+    let ran = run(&scratch.file("many.wat", text), &["--call", &"x".repeat(50_000)]);
+    ran.assert_refused(2, &["the component exports no function xxx"]);
+    assert!(ran.stderr.contains("\n  and 400 more\n"), "{}", ran.stderr.lines().last().unwrap_or_default());
+    assert!(ran.stderr.len() < 16_000, "{} bytes", ran.stderr.len());
+}

@@ -80,3 +80,25 @@ fn a_termination_cancels_running_and_waiting_ones_and_starts_no_more() {
     signal(child.id(), "TERM");
     assert_all_cancelled(&end(child), 6);
 }
+
+#[test]
+fn a_second_interrupt_ends_a_command_whose_reader_does_not_read() {
+    let scratch = Scratch::new();
+    let flags = ["--call", "nop", "--repeat", "10000000", "--output", "json"];
+    let mut child = start(&scratch.guest("echo"), &flags, None);
+    // The pipe holds a few hundred records; with nobody reading, the command waits for room and uses no time.
+    let still = || {
+        let before = processor_ticks(child.id());
+        let (_open, pause) = mpsc::channel::<()>();
+        let _elapsed = pause.recv_timeout(Duration::from_millis(200));
+        before > 0 && processor_ticks(child.id()) == before
+    };
+    until(still);
+    let id = child.id();
+    let ended = std::cell::RefCell::new(&mut child);
+    until(|| {
+        signal(id, "INT");
+        ended.borrow_mut().try_wait().expect("the command can be waited for").is_some()
+    });
+    assert_eq!(child.wait().expect("it has ended").code(), Some(130));
+}

@@ -131,3 +131,11 @@ fn the_help_needs_no_other_page() {
     assert_eq!(latent(&[]).code, Some(2));
     assert_eq!(latent(&["--version"]).code, Some(0));
 }
+
+#[test]
+fn a_result_cannot_drive_the_terminal_and_keeps_its_value() {
+    let scratch = Scratch::new();
+    let args = ["--call", "echo-string", "--args", "[\"\\u009b31m\\u202eabc\\u007f\"]"];
+    let ran = run(&scratch.guest("echo"), &args);
+    assert_eq!((ran.code, ran.text()), (Some(0), "\"\\u009b31m\\u202eabc\\u007f\"\n"), "{ran:?}");
+}

@@ -70,3 +70,26 @@ fn leaving_is_a_result_exactly_where_the_function_has_one_without_a_value() {
         }
     });
 }
+
+/// Leaves while it is made, before the function can be entered.
+const LEAVES_AT_START: (&str, &str) = (
+    "package test:start@0.1.0;
+     interface run { run: func(); }
+     world start { import wasi:cli/exit@0.2.0; export run; }
+     package wasi:cli@0.2.0 { interface exit { exit: func(status: result); } }",
+    r#"(module
+         (import "wasi:cli/exit@0.2.0" "exit" (func $exit (param i32)))
+         (func $leave (call $exit (i32.const 0)))
+         (func (export "test:start/run@0.1.0#run"))
+         (start $leave))"#,
+);
+
+#[test]
+fn leaving_before_the_function_was_entered_is_no_result_of_it() {
+    on_node(Setup::default(), |node| async move {
+        let bytes = latent_guests::componentize(LEAVES_AT_START.0, "start", LEAVES_AT_START.1)
+            .expect("it implements its world");
+        let guest = ComponentArtifact::new(bytes);
+        assert_exited(&node.run(call_of(guest, "test:start/run@0.1.0", "run", "[]")).await, "0");
+    });
+}

@@ -85,6 +85,8 @@ impl<'t> Value<'_, 't> {
                 let nearest = nearest_f32(number);
                 if nearest.is_finite() { Ok(Val::Float32(nearest)) } else { Err(self.refuse("a number out of range")) }
             }
+            // The parser tells the integer `-0` only as this float.
+            ty if integer_range(ty).is_some() && number == 0.0 && number.is_sign_negative() => self.integer(0),
             ty if integer_range(ty).is_some() => {
                 Err(self.refuse("a number with a fraction or an exponent, or out of range"))
             }

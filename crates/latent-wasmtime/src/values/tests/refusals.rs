@@ -81,7 +81,7 @@ fn numbers_outside_their_type_are_refused() {
     refuses(&ValueType::U64, "\"18446744073709551616\"", "$[0]", "or a decimal string", range);
     refuses(&ValueType::U64, "\"-1\"", "$[0]", "u64", range);
     for ty in [ValueType::S8, ValueType::U32, ValueType::U64] {
-        for number in ["1.5", "1.0", "1e2", "-0", "-0.0", "18446744073709551616"] {
+        for number in ["1.5", "1.0", "1e2", "18446744073709551616"] {
             refuses(&ty, number, "$[0]", "an integer", fraction);
         }
     }

@@ -7,8 +7,19 @@ use crate::repository::Repository;
 const TABLE: &str = "crates/latent-core/src/error.rs";
 const PAGES: &str = "docs/errors/";
 /// What the kind of an error's detail starts with.
-const KIND_PREFIXES: &[&str] =
-    &["activation.", "cell-disposition.", "cell-pool.", "admission.", "scheduler.", "values.", "component."];
+const KIND_PREFIXES: &[&str] = &[
+    "activation.",
+    "admission.",
+    "catalog.",
+    "cell-disposition.",
+    "cell-pool.",
+    "component.",
+    "deployment-generation-",
+    "manifest.",
+    "route.",
+    "scheduler.",
+    "values.",
+];
 
 /// Codes without a page, pages without a code, and pages that name another code than their file does.
 pub fn pages_match_codes(repository: &Repository) -> Vec<String> {

@@ -15,10 +15,38 @@ impl Sha256Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    /// A digest made elsewhere, from its raw bytes.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Reads 64 lower-case hexadecimal digits, with or without `sha256:` before them; anything else is `None`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix("sha256:").unwrap_or(text).as_bytes();
+        let mut bytes = [0; 32];
+        if digits.len() != 2 * bytes.len() {
+            return None;
+        }
+        for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            *byte = nibble(pair[0])? << 4 | nibble(pair[1])?;
+        }
+        Some(Self(bytes))
+    }
+
     /// The raw digest.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    match digit {
+        b'0'..=b'9' => Some(digit - b'0'),
+        b'a'..=b'f' => Some(digit - b'a' + 10),
+        _ => None,
     }
 }
 
@@ -44,5 +72,21 @@ mod tests {
             Sha256Digest::of(b"abc").to_string(),
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
         );
+    }
+    #[test]
+    fn reads_what_it_writes_and_nothing_else() {
+        let digest = Sha256Digest::of(b"abc");
+        assert_eq!(Sha256Digest::parse(&digest.to_string()), Some(digest));
+        assert_eq!(Sha256Digest::parse(&format!("{digest:?}")), Some(digest), "with its algorithm before it");
+        for wrong in [
+            String::new(),
+            digest.to_string().to_uppercase(),
+            format!("{digest}0"),
+            format!("sha512:{digest}"),
+            digest.to_string().replacen('b', "g", 1),
+            "é".repeat(32),
+        ] {
+            assert_eq!(Sha256Digest::parse(&wrong), None, "{wrong:?}");
+        }
     }
 }

@@ -90,6 +90,12 @@ macro_rules! id {
             }
         }
 
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(&self.0)
@@ -119,6 +125,25 @@ id! {
 id! {
     /// Names one node.
     NodeId
+}
+id! {
+    /// Names one deployment of a service.
+    DeploymentId
+}
+id! {
+    /// Names one route of a service: [`DEFAULT_ROUTE`], or the deployment that it leads to.
+    RouteName
+}
+
+/// The route that every deployment of a service feeds. No deployment may be called so.
+pub const DEFAULT_ROUTE: &str = "default";
+
+impl RouteName {
+    /// Whether this is the route that every deployment of the service feeds.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        self.as_str() == DEFAULT_ROUTE
+    }
 }
 
 #[cfg(test)]

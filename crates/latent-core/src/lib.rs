@@ -12,7 +12,9 @@ pub mod digest;
 pub mod error;
 pub mod id;
 pub mod outcome;
+pub mod policy;
 pub mod principal;
+pub mod revision;
 pub mod stop;
 
 pub use budget::{BudgetConsumption, BudgetLedger, ResourceBudget};
@@ -21,7 +23,11 @@ pub use clock::{ManualWallClock, SystemWallClock, WallClock};
 pub use contract::{ContractSurface, FunctionSignature, FunctionTarget, ValueType};
 pub use digest::Sha256Digest;
 pub use error::{ErrorDetail, PlatformError, PlatformErrorCode};
-pub use id::{ActivationId, IdError, NodeId, ServiceName, TenantId};
+pub use id::{ActivationId, DeploymentId, IdError, NodeId, RouteName, ServiceName, TenantId};
 pub use outcome::{ActivationOutcome, ExecutionOutcome, MediaType, Payload, TerminalState};
+pub use policy::{
+    AdmissionPolicy, BudgetCeilings, Environment, ExecutionPolicy, ImportGrant, RevisionPolicy, Threading,
+};
 pub use principal::{Principal, PrincipalKind};
+pub use revision::{ResolvedRevision, RevisionId};
 pub use stop::{StopCause, StopLatch};

@@ -1,0 +1,129 @@
+//! The id of a revision: a digest over the release and everything about the deployment except its weight.
+//!
+//! Invariant: every part is written with its length before it, so two different configurations never write the
+//! same bytes.
+
+use latent_core::{BudgetCeilings, ImportGrant, RevisionId, Sha256Digest};
+
+use crate::manifest::DeploymentManifest;
+
+/// Separates these digests from all others.
+const DOMAIN: &[u8] = b"latent revision";
+
+/// The revision that `manifest` describes. Another weight is the same revision; any other difference is another.
+#[must_use]
+pub fn revision_id(manifest: &DeploymentManifest) -> RevisionId {
+    let mut text = Lengths(Vec::with_capacity(256));
+    text.put(DOMAIN);
+    text.put(manifest.tenant.as_str().as_bytes());
+    text.put(manifest.service.as_str().as_bytes());
+    text.put(manifest.deployment.as_str().as_bytes());
+    text.put(manifest.release.as_bytes());
+    put_ceilings(&mut text, &manifest.ceilings);
+    match &manifest.imports {
+        ImportGrant::Standard => text.put(b"standard"),
+        ImportGrant::Only(names) => {
+            text.put(b"only");
+            text.count(names.len());
+            names.iter().for_each(|name| text.put(name.as_bytes()));
+        }
+    }
+    text.count(manifest.environment.len());
+    for (name, value) in manifest.environment.iter() {
+        text.put(name.as_bytes());
+        text.put(value.as_bytes());
+    }
+    RevisionId::new(Sha256Digest::of(&text.0))
+}
+
+fn put_ceilings(text: &mut Lengths, ceilings: &BudgetCeilings) {
+    for ceiling in [ceilings.fuel, ceilings.memory_bytes, ceilings.log_bytes] {
+        match ceiling {
+            Some(value) => text.put(&value.to_be_bytes()),
+            None => text.put(&[]),
+        }
+    }
+    match ceilings.wall_limit {
+        Some(limit) => text.put(&limit.as_nanos().to_be_bytes()),
+        None => text.put(&[]),
+    }
+}
+
+/// Bytes in which every part is preceded by its length.
+pub(crate) struct Lengths(pub(crate) Vec<u8>);
+
+impl Lengths {
+    pub(crate) fn put(&mut self, part: &[u8]) {
+        self.count(part.len());
+        self.0.extend_from_slice(part);
+    }
+
+    fn count(&mut self, count: usize) {
+        self.0.extend_from_slice(&(count as u64).to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use latent_core::{DeploymentId, Environment, ServiceName, TenantId};
+
+    use super::*;
+    use crate::manifest::Weight;
+
+    fn manifest() -> DeploymentManifest {
+        DeploymentManifest {
+            tenant: TenantId::new("acme").unwrap(),
+            service: ServiceName::new("text").unwrap(),
+            deployment: DeploymentId::new("blue").unwrap(),
+            release: Sha256Digest::of(b"component"),
+            weight: Weight::default(),
+            ceilings: BudgetCeilings::default(),
+            imports: ImportGrant::Standard,
+            environment: Environment::default(),
+        }
+    }
+
+    #[test]
+    fn another_weight_is_the_same_revision() {
+        let reweighted = DeploymentManifest { weight: Weight::new(1).unwrap(), ..manifest() };
+        assert_eq!(revision_id(&reweighted), revision_id(&manifest()));
+    }
+
+    #[test]
+    fn every_other_difference_is_another_revision() {
+        let base = manifest();
+        let pairs = |pairs: &[(&str, &str)]| {
+            Environment::new(pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())))
+        };
+        let ceilings = BudgetCeilings::default();
+        let second = Duration::from_secs(1);
+        let others = [
+            base.clone(),
+            DeploymentManifest { tenant: TenantId::new("acmet").unwrap(), ..base.clone() },
+            DeploymentManifest { service: ServiceName::new("ext").unwrap(), ..base.clone() },
+            DeploymentManifest { deployment: DeploymentId::new("green").unwrap(), ..base.clone() },
+            DeploymentManifest { release: Sha256Digest::of(b"other"), ..base.clone() },
+            DeploymentManifest { ceilings: BudgetCeilings { fuel: Some(1), ..ceilings }, ..base.clone() },
+            DeploymentManifest { ceilings: BudgetCeilings { memory_bytes: Some(1), ..ceilings }, ..base.clone() },
+            DeploymentManifest { ceilings: BudgetCeilings { log_bytes: Some(0), ..ceilings }, ..base.clone() },
+            DeploymentManifest { ceilings: BudgetCeilings { wall_limit: Some(second), ..ceilings }, ..base.clone() },
+            DeploymentManifest { imports: ImportGrant::Only([].into()), ..base.clone() },
+            DeploymentManifest { imports: ImportGrant::Only(["a:b/c".into()].into()), ..base.clone() },
+            DeploymentManifest { environment: pairs(&[("a", "bc")]), ..base.clone() },
+            DeploymentManifest { environment: pairs(&[("ab", "c")]), ..base.clone() },
+            DeploymentManifest { environment: pairs(&[("a", ""), ("bc", "")]), ..base },
+        ];
+        let ids: std::collections::BTreeSet<_> = others.iter().map(revision_id).collect();
+        assert_eq!(ids.len(), others.len());
+    }
+
+    #[test]
+    fn the_id_of_a_known_configuration_stays_what_it_is() {
+        assert_eq!(
+            revision_id(&manifest()).to_string(),
+            "8b73d6d62f63f55c948f21760c80b93ee320592d042880f4925644af2400ec2a"
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! The catalog through its public face: manifests, routes, changes, pins, pages, and what a deployment costs.
+
+mod allocations;
+mod changes;
+mod concurrency;
+mod footprint;
+mod hostile;
+mod manifests;
+mod model;
+mod pages;
+mod pinning;
+mod restore;
+mod routes;
+mod selection;
+mod support;

@@ -25,7 +25,9 @@ pub enum PagemapScanChoice {
 /// Settings of one engine. Sizes are in bytes unless the name says otherwise.
 #[derive(Debug, Clone)]
 pub struct EngineSettings {
-    /// Cells the engine serves at once; sizes the pool. Default 16.
+    /// Cells the engine serves at once; sizes the pool. Default 16. A guest that spins is looked at on its turn, one tick
+    /// a turn: with more than about 500 spinning guests for each thread that runs them, deadlines are kept later than
+    /// their tolerance.
     pub cells: u32,
     /// The most linear memory one activation may have over all its memories, whatever it is granted. Default 64 MiB;
     /// above 4 GiB the engine's own 32-bit bound holds.

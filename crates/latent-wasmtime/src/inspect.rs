@@ -38,13 +38,13 @@ fn refused(refusal: Refusal) -> PlatformError {
     }
 }
 
-/// The error for `size` of something where a setting allows `cap`.
+/// The error for `size` of `what` where a setting allows `cap`. The size stands where `what` has `{}`, else before it.
 pub fn over(what: &str, size: u64, cap: u64, setting: &str) -> PlatformError {
-    let message = format!("the component declares {size} {what}, at most {cap} are allowed (setting {setting})");
-    let message = message.replace(&format!("{size} a memory of bytes"), &format!("a memory of {size} bytes"));
-    let message = message.replace(&format!("{size} a table of elements"), &format!("a table of {size} elements"));
-    let message =
-        message.replace(&format!("{size} a function body of bytes"), &format!("a function body of {size} bytes"));
+    let (before, after) = what.split_once("{}").unwrap_or(("", what));
+    let space = if what.contains("{}") { "" } else { " " };
+    let message = format_args!(
+        "the component declares {before}{size}{space}{after}, at most {cap} are allowed (setting {setting})"
+    );
     PlatformError::new(PlatformErrorCode::IncompatibleContract, message).with_detail(
         ErrorDetail::new("component.limit").with("setting", setting).with("declared", size).with("allowed", cap),
     )

@@ -48,10 +48,15 @@ pub fn scan(bytes: &[u8], settings: &EngineSettings) -> Result<Declared, Refusal
 
 fn fits(declared: &Declared, settings: &EngineSettings) -> Result<(), Refusal> {
     let checks = [
-        ("a memory of bytes", declared.memory_bytes, settings.memory_bytes_max, "memory_bytes_max"),
+        ("a memory of {} bytes", declared.memory_bytes, settings.memory_bytes_max, "memory_bytes_max"),
         ("core instances", declared.core_instances, u64::from(settings.core_instances_max), "core_instances_max"),
         ("memories", declared.memories, u64::from(settings.memories_max), "memories_max"),
-        ("a table of elements", declared.table_elements, u64::from(settings.table_elements_max), "table_elements_max"),
+        (
+            "a table of {} elements",
+            declared.table_elements,
+            u64::from(settings.table_elements_max),
+            "table_elements_max",
+        ),
         ("tables", declared.tables, u64::from(settings.tables_max), "tables_max"),
     ];
     for (what, declared, allowed, setting) in checks {

@@ -20,7 +20,7 @@ impl<'a> Pass<'a, '_> {
             Payload::DataSection(section) => self.tally.data_segments.add(section.count()),
             Payload::CodeSectionEntry(body) => {
                 let (size, allowed) = (body.range().len() as u64, u64::from(self.limits.body_bytes_max));
-                within("a function body of bytes", size, allowed, "prescan.body_bytes_max")
+                within("a function body of {} bytes", size, allowed, "prescan.body_bytes_max")
             }
             Payload::MemorySection(section) => {
                 self.outline.modules[at].memories = section.count();

@@ -6,12 +6,13 @@ use std::time::SystemTime;
 use futures_util::future::BoxFuture;
 use latent_core::{
     ActivationId, BudgetConsumption, CellId, ExecutionOutcome, FunctionTarget, Payload, PlatformError,
-    PlatformErrorCode, Principal, ResourceBudget,
+    PlatformErrorCode, Principal, ResourceBudget, Sha256Digest,
 };
 
 use crate::artifact::ComponentArtifact;
 use crate::cancellation::ExecutionCancellation;
-use crate::prepared::{PreparationKey, PreparedActivation};
+use crate::prepared::{PreparationKey, PreparedActivation, PreparedReadiness};
+use crate::repository::OwnedRepository;
 use crate::resources::RuntimeResourceSnapshot;
 
 /// Who and what an activation is, as its guest may ask (`latent:context`). Shared, immutable.
@@ -111,9 +112,38 @@ pub trait ExecutionBackend: Send + Sync {
         })
     }
 
-    /// The key under which this backend would keep `artifact` prepared.
-    fn preparation_key(&self, artifact: &ComponentArtifact) -> PreparationKey {
-        PreparationKey::new(artifact.digest(), 0)
+    /// The key under which this backend would keep the component `digest` prepared.
+    fn preparation_key(&self, digest: Sha256Digest) -> PreparationKey {
+        PreparationKey::new(digest, 0)
+    }
+
+    /// Prepares the component of `key` out of `repository`, which answers for its owner only. Called after admission
+    /// and before a cell is waited for; the answer pins code and imports, and has no store, instance or cell
+    /// (`activation-lifecycle.md`, "Preparation and capability binding"). Dropping the future gives up its place.
+    ///
+    /// # Errors
+    /// By default `unavailable`, because the backend prepares nothing ahead. A backend that does answers what
+    /// [`ArtifactRepository::fetch`](crate::ArtifactRepository::fetch) does, `incompatible-contract` or
+    /// `invalid-argument` for a component that it cannot run, and `resource-exhausted` when the places to wait, the
+    /// pins, or what the compiler may use are exhausted.
+    fn prepare_ready_from_repository(
+        &self,
+        repository: OwnedRepository,
+        key: PreparationKey,
+    ) -> BoxFuture<'_, Result<PreparedReadiness, PlatformError>> {
+        drop((repository, key));
+        Box::pin(std::future::ready(Err(prepares_nothing())))
+    }
+
+    /// Turns a readiness into a prepared activation, once a cell is assigned: the pin moves over and the permit of one
+    /// live instance is taken.
+    ///
+    /// # Errors
+    /// By default `unavailable`. `resource-exhausted` when every permit is taken; `internal` for code that another
+    /// backend prepared. The readiness and its pin are gone then.
+    fn materialize_ready(&self, ready: PreparedReadiness) -> Result<PreparedActivation, PlatformError> {
+        drop(ready);
+        Err(prepares_nothing())
     }
 
     /// Prepares `artifact` and takes the permit of one live instance: for callers that hold the bytes themselves.
@@ -124,10 +154,7 @@ pub trait ExecutionBackend: Send + Sync {
     /// permits or the compiler's queue are used up.
     fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {
         drop(artifact);
-        Box::pin(std::future::ready(Err(PlatformError::new(
-            PlatformErrorCode::Unavailable,
-            "this backend prepares nothing ahead of an invocation",
-        ))))
+        Box::pin(std::future::ready(Err(prepares_nothing())))
     }
 
     /// Runs `request` on code that is already prepared, consuming its owner. Completion, drop and panic release the
@@ -146,4 +173,8 @@ pub trait ExecutionBackend: Send + Sync {
     fn resources(&self) -> RuntimeResourceSnapshot {
         RuntimeResourceSnapshot::default()
     }
+}
+
+fn prepares_nothing() -> PlatformError {
+    PlatformError::new(PlatformErrorCode::Unavailable, "this backend prepares nothing ahead of an invocation")
 }

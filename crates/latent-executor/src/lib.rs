@@ -8,14 +8,19 @@
 //! [`PreparedUse`] (a pin on the code plus the permit of one live instance) and [`PreparedActivation`] (a use
 //! together with every import the component declares).
 //!
+//! Bytes come from an [`ArtifactRepository`]; what they offer is read by a [`ComponentInspector`] before they are
+//! compiled.
+//!
 //! [`fake`] and [`suite`] ship with the port: every backend passes the same contract.
 
 pub mod artifact;
 pub mod backend;
 pub mod cancellation;
 pub mod fake;
+pub mod inspector;
 pub mod log;
 pub mod prepared;
+pub mod repository;
 pub mod resources;
 pub mod suite;
 
@@ -24,6 +29,8 @@ pub use backend::{
     ActivationContext, ContainedExecution, ExecutionBackend, ExecutionCleanup, ExecutionReport, ExecutionRequest,
 };
 pub use cancellation::ExecutionCancellation;
+pub use inspector::{ComponentInspection, ComponentInspector};
 pub use log::{BoundedLogSink, LogLevel, LogRecord, LogRefused, LogSink};
 pub use prepared::{ImportName, PreparationKey, PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse};
+pub use repository::{ArtifactRepository, OwnedRepository, Seal, SealedRelease, SealedSource};
 pub use resources::RuntimeResourceSnapshot;

@@ -25,6 +25,12 @@ impl PreparationKey {
     pub const fn digest(&self) -> Sha256Digest {
         self.digest
     }
+
+    /// Which engine: two engines with the same value can run one another's code.
+    #[must_use]
+    pub const fn compatibility(&self) -> u64 {
+        self.compatibility
+    }
 }
 
 /// The name of an import as the component declares it, such as `wasi:clocks/monotonic-clock@0.2.0`.

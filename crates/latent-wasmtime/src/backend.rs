@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use latent_core::{BudgetLedger, PlatformError, PlatformErrorCode, StopLatch, budget::earlier};
+use latent_core::{BudgetLedger, PlatformError, PlatformErrorCode, Sha256Digest, StopLatch, budget::earlier};
 use latent_executor::{
     ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionReport, ExecutionRequest,
     LogSink, PreparationKey, PreparedActivation, PreparedUse, RuntimeResourceSnapshot,
@@ -112,8 +112,8 @@ impl ExecutionBackend for WasmtimeBackend {
         Box::pin(self.run(request, cancellation))
     }
 
-    fn preparation_key(&self, artifact: &ComponentArtifact) -> PreparationKey {
-        self.shared.key(artifact)
+    fn preparation_key(&self, digest: Sha256Digest) -> PreparationKey {
+        self.shared.key(digest)
     }
 
     fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {
@@ -193,8 +193,8 @@ impl ExecutionBackend for Phase0WasmtimeBackend {
         self.0.invoke_contained(request, cancellation)
     }
 
-    fn preparation_key(&self, artifact: &ComponentArtifact) -> PreparationKey {
-        self.0.preparation_key(artifact)
+    fn preparation_key(&self, digest: Sha256Digest) -> PreparationKey {
+        self.0.preparation_key(digest)
     }
 
     fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {

@@ -4,7 +4,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
+use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest};
 use latent_executor::{ComponentArtifact, LogSink, PreparationKey};
 use wasmtime::Engine;
 
@@ -44,14 +44,14 @@ impl Shared {
         Ok(Self { engine, settings, ticker, gauges, sink, preparer, report, compatibility })
     }
 
-    /// The key of `artifact` under this engine.
-    pub fn key(&self, artifact: &ComponentArtifact) -> PreparationKey {
-        PreparationKey::new(artifact.digest(), self.compatibility)
+    /// The key of the component `digest` under this engine.
+    pub fn key(&self, digest: Sha256Digest) -> PreparationKey {
+        PreparationKey::new(digest, self.compatibility)
     }
 
     /// Finds the code of `artifact`, or a place to wait for it.
     pub fn look_up(&self, artifact: &ComponentArtifact) -> Result<Lookup, PlatformError> {
-        self.preparer.look_up(self.key(artifact), artifact)
+        self.preparer.look_up(self.key(artifact.digest()), artifact)
     }
 
     /// The code of `artifact`, compiled if need be.

@@ -1,7 +1,12 @@
 //! The one engine of a backend: built with the smallest surface, on the pool where the machine can hold it.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+
 use latent_core::{PlatformError, PlatformErrorCode};
-use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, WasmFeatures};
+use wasmtime::{
+    CacheStore, Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, WasmFeatures,
+};
 
 use crate::settings::{AllocatorChoice, EngineSettings, PagemapScanChoice};
 
@@ -34,30 +39,54 @@ pub fn build(settings: &EngineSettings) -> Result<(Engine, EngineReport), Platfo
     let scan = scan_decision(settings.pagemap_scan);
     let mut reason = scan.err().map(Into::into);
     if settings.allocator == AllocatorChoice::Auto {
-        let mut config = base_config(settings);
+        let mut config = base_config(settings.wasm_stack_bytes);
         config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool(settings, scan.is_ok())));
         match Engine::new(&config) {
             Ok(engine) => return Ok((engine, EngineReport { pooling: true, pagemap_scan: scan.is_ok(), reason })),
             Err(error) => reason = Some(format!("the pool does not fit this machine: {error}").into_boxed_str()),
         }
     }
-    let engine = Engine::new(&base_config(settings)).map_err(|error| {
-        PlatformError::new(PlatformErrorCode::Internal, format_args!("the engine cannot start here: {error}"))
-    })?;
+    let engine = Engine::new(&base_config(settings.wasm_stack_bytes)).map_err(|error| cannot_start(&error))?;
     Ok((engine, EngineReport { pooling: false, pagemap_scan: false, reason }))
+}
+
+/// An engine that only compiles: it reserves nothing for instances, so that it starts within any address space. What it
+/// compiles, [`build`]'s engines load. With `functions` it looks there for functions that were compiled before.
+///
+/// # Errors
+/// `internal` when this machine cannot run the engine at all.
+pub(crate) fn build_compile_only(
+    wasm_stack_bytes: u32,
+    functions: Option<Arc<dyn CacheStore>>,
+) -> Result<Engine, PlatformError> {
+    let mut config = base_config(wasm_stack_bytes);
+    let cached = functions.map_or(Ok(()), |store| config.enable_incremental_compilation(store).map(|_config| ()));
+    cached.and_then(|()| Engine::new(&config)).map_err(|error| cannot_start(&error))
+}
+
+/// What names an engine in preparation keys: engines of the same value load one another's images.
+#[must_use]
+pub fn compatibility(engine: &Engine) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    hasher.finish()
+}
+
+fn cannot_start(error: &wasmtime::Error) -> PlatformError {
+    PlatformError::new(PlatformErrorCode::Internal, format_args!("the engine cannot start here: {error}"))
 }
 
 /// The proposals and settings that every engine of ours shares, pooled or not, so that code compiled by one loads
 /// in the other.
-fn base_config(settings: &EngineSettings) -> Config {
+fn base_config(wasm_stack_bytes: u32) -> Config {
     let mut config = Config::new();
     config
         .wasm_features(WasmFeatures::all() - offered_features(), false)
         .wasm_features(offered_features(), true)
         .consume_fuel(true)
         .epoch_interruption(true)
-        .max_wasm_stack(settings.wasm_stack_bytes as usize)
-        .async_stack_size((settings.wasm_stack_bytes as usize).saturating_add(1536 << 10))
+        .max_wasm_stack(wasm_stack_bytes as usize)
+        .async_stack_size((wasm_stack_bytes as usize).saturating_add(1536 << 10))
         .wasm_backtrace_max_frames(None)
         .native_unwind_info(false)
         .generate_address_map(false)
@@ -160,6 +189,18 @@ mod tests {
         );
         // Two more go by no name of their own: they are parts of reference types and of bulk memory.
         assert_eq!(engine.get_wasm_features(), offered_features());
+    }
+
+    #[test]
+    fn engines_with_and_without_a_pool_load_one_anothers_images() {
+        let mut settings = EngineSettings::for_cells(4);
+        let (pooled, report) = build(&settings).unwrap();
+        assert!(report.pooling, "{report:?}");
+        let only_compiles = build_compile_only(settings.wasm_stack_bytes, None).unwrap();
+        settings.allocator = AllocatorChoice::OnDemand;
+        let on_demand = build(&settings).unwrap().0;
+        assert_eq!(compatibility(&pooled), compatibility(&only_compiles));
+        assert_eq!(compatibility(&pooled), compatibility(&on_demand));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! runner over the pool. [`series`] takes the samples. [`endurance`] runs the node for long and looks at what is left.
 
 pub mod bare;
+pub mod catalogs;
 pub mod endurance;
 pub mod node;
 pub mod process;

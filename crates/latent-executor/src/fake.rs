@@ -1,6 +1,8 @@
 //! A backend without an engine: scripted per function, with gates that tests open. It honours the port's contract,
 //! so that whatever is proved over it holds over a real backend.
 
+mod repository;
+
 use std::collections::HashMap;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -15,6 +17,8 @@ use latent_core::{ExecutionOutcome, PlatformError, PlatformErrorCode, StopCause}
 use crate::backend::{ContainedExecution, ExecutionBackend, ExecutionCleanup, ExecutionReport, ExecutionRequest};
 use crate::cancellation::ExecutionCancellation;
 use crate::resources::RuntimeResourceSnapshot;
+
+pub use repository::FakeRepository;
 
 /// A door that stays open once opened. Cloning shares it.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +45,16 @@ impl Gate {
             std::mem::take(&mut state.waiting)
         };
         waiting.into_iter().for_each(Waker::wake);
+    }
+
+    /// Blocks this thread until the gate is open: for fakes of what blocks anyway.
+    pub fn wait(&self) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while !state.open {
+            drop(state);
+            std::thread::yield_now();
+            state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// Waits until the gate is open.

@@ -1,6 +1,7 @@
 //! The counters that show whether a backend still holds anything.
 
-/// Live resources of one backend, read in constant time. After a completed workload the first seven are zero; the
+/// Live resources of one backend, read in constant time. After a completed workload all but the last three are
+/// zero; the
 /// prepared ones stay within their configured bounds (`activation-containment.md`, "Test fixtures and
 /// observations").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -21,6 +22,12 @@ pub struct RuntimeResourceSnapshot {
     pub instance_permits: u64,
     /// Pins on prepared code outside the cache.
     pub prepared_pins: u64,
+    /// Pins on code that is ready and waits for a cell.
+    pub ready_pins: u64,
+    /// Bytes of compiled code under such pins, each component counted once.
+    pub ready_bytes: u64,
+    /// Preparations that are queued or under way.
+    pub preparations: u64,
     /// Prepared components that the cache keeps.
     pub prepared_entries: u64,
     /// Bytes of compiled code that the cache keeps.
@@ -31,8 +38,12 @@ impl RuntimeResourceSnapshot {
     /// Whether no invocation holds anything; cached code may remain.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let cached_only =
-            Self { prepared_entries: self.prepared_entries, prepared_bytes: self.prepared_bytes, ..Self::default() };
+        let cached_only = Self {
+            preparations: self.preparations,
+            prepared_entries: self.prepared_entries,
+            prepared_bytes: self.prepared_bytes,
+            ..Self::default()
+        };
         *self == cached_only
     }
 }

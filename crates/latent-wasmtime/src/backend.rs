@@ -7,15 +7,17 @@ use futures_util::future::BoxFuture;
 use latent_core::{BudgetLedger, PlatformError, PlatformErrorCode, Sha256Digest, StopLatch, budget::earlier};
 use latent_executor::{
     ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionReport, ExecutionRequest,
-    LogSink, PreparationKey, PreparedActivation, PreparedUse, RuntimeResourceSnapshot,
+    LogSink, OwnedRepository, PreparationKey, PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse,
+    RuntimeResourceSnapshot,
 };
 use wasmtime::Engine;
 
-use crate::cache::{Lookup, compiler_gone};
 use crate::contain::{self, Guards, Pinned};
 use crate::engine::EngineReport;
 use crate::gauges::Kind;
+use crate::preparation::Preparation;
 use crate::prepare::PreparedComponent;
+use crate::preparer::{Lookup, Source, compiler_gone};
 use crate::settings::EngineSettings;
 use crate::shared::Shared;
 
@@ -26,12 +28,43 @@ pub struct WasmtimeBackend {
 }
 
 impl WasmtimeBackend {
-    /// Builds the engine and starts its two threads. Accepted logs go to `sink`.
+    /// Builds the engine and starts its threads. Components are compiled in this process and their images kept nowhere.
+    /// Accepted logs go to `sink`.
     ///
     /// # Errors
     /// `invalid-argument` for an unusable setting, `internal` when this machine cannot run the engine.
     pub fn new(settings: EngineSettings, sink: Arc<dyn LogSink>) -> Result<Self, PlatformError> {
-        Shared::new(settings, sink).map(|shared| Self { shared: Arc::new(shared) })
+        Self::with_preparation(settings, Preparation::default(), sink)
+    }
+
+    /// The same, with components compiled and images kept as `preparation` says.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_preparation(
+        settings: EngineSettings,
+        preparation: Preparation,
+        sink: Arc<dyn LogSink>,
+    ) -> Result<Self, PlatformError> {
+        Shared::new(settings, preparation, sink).map(|shared| Self { shared: Arc::new(shared) })
+    }
+
+    /// Prepares an image of a tenant's release when nothing else is to do, so that its first call finds one. `false`
+    /// when no images are kept, or too many wait already.
+    #[must_use]
+    pub fn prepare_in_background(&self, repository: OwnedRepository, digest: Sha256Digest) -> bool {
+        let key = self.shared.key(digest);
+        self.shared.preparer.in_background(key, Source::Repository { repository, digest, verified: false })
+    }
+
+    /// Components whose only images are those of another engine, such as the one before an upgrade; the most recently
+    /// used comes first.
+    #[must_use]
+    pub fn components_with_stale_images(&self) -> Vec<Sha256Digest> {
+        let images = self.shared.preparer.workshop().images.as_ref();
+        images.map_or_else(Vec::new, |images| {
+            images.stale(self.shared.key(Sha256Digest::from_bytes([0; 32])).compatibility())
+        })
     }
 
     /// What the engine turned out to be on this machine.
@@ -49,10 +82,10 @@ impl WasmtimeBackend {
     async fn run(&self, request: ExecutionRequest, cancellation: ExecutionCancellation) -> ContainedExecution {
         let shared = &*self.shared;
         let _running = shared.gauges.hold(Kind::Invocation);
-        let code = match shared.look_up(&request.artifact) {
+        let code = match shared.look_up(&request.artifact, Some(&request.context.principal.tenant)) {
             Err(error) => return contain::refused(&cancellation, error),
             Ok(Lookup::Kept(code)) => code,
-            Ok(Lookup::Compiling(answer)) => {
+            Ok(Lookup::Preparing(answer)) => {
                 let answer = async { answer.await.unwrap_or_else(|_gone| Err(compiler_gone())) };
                 match contain::prepared(shared, &cancellation, answer).await {
                     Ok(code) => code,
@@ -76,22 +109,20 @@ impl WasmtimeBackend {
     ) -> ContainedExecution {
         let shared = &*self.shared;
         let _running = shared.gauges.hold(Kind::Invocation);
-        let code: Arc<dyn Any + Send + Sync> = pinned.code().clone();
-        match code.downcast::<PreparedComponent>() {
-            Ok(code)
-                if code.digest() == request.artifact.digest() && Engine::same(code.pre.engine(), &shared.engine) =>
-            {
+        match self.own(pinned.code()) {
+            Some(code) if code.digest() == request.artifact.digest() => {
                 let pinned = Pinned { code, _guards: Guards::Use { _pinned: pinned } };
                 contain::run(shared, pinned, request, cancellation).await
             }
-            _ => contain::refused(
-                &cancellation,
-                PlatformError::new(
-                    PlatformErrorCode::Internal,
-                    "the code was prepared by another backend, or from another component",
-                ),
-            ),
+            _ => contain::refused(&cancellation, foreign_code()),
         }
+    }
+
+    /// `code` as what this backend prepared, if it did.
+    fn own(&self, code: &Arc<dyn PreparedCode>) -> Option<Arc<PreparedComponent>> {
+        let code: Arc<dyn Any + Send + Sync> = code.clone();
+        let code = code.downcast::<PreparedComponent>().ok()?;
+        Engine::same(code.pre.engine(), &self.shared.engine).then_some(code)
     }
 }
 
@@ -116,6 +147,26 @@ impl ExecutionBackend for WasmtimeBackend {
         self.shared.key(digest)
     }
 
+    fn prepare_ready_from_repository(
+        &self,
+        repository: OwnedRepository,
+        key: PreparationKey,
+    ) -> BoxFuture<'_, Result<PreparedReadiness, PlatformError>> {
+        Box::pin(async move {
+            let code = self.shared.ready_from(repository, key).await?;
+            let pin = self.shared.ready.pin(code.clone())?;
+            Ok(PreparedReadiness::new(code, Box::new(pin)))
+        })
+    }
+
+    fn materialize_ready(&self, ready: PreparedReadiness) -> Result<PreparedActivation, PlatformError> {
+        if self.own(ready.code()).is_none() {
+            return Err(foreign_code());
+        }
+        let held = self.shared.hold_use()?;
+        Ok(PreparedActivation::new(ready.into_use(Box::new(held))))
+    }
+
     fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {
         Box::pin(async move {
             let code = self.shared.ready(artifact).await?;
@@ -136,6 +187,7 @@ impl ExecutionBackend for WasmtimeBackend {
     fn resources(&self) -> RuntimeResourceSnapshot {
         let gauges = &self.shared.gauges;
         let (prepared_entries, prepared_bytes) = self.shared.preparer.kept();
+        let (ready_pins, ready_bytes) = self.shared.ready.usage();
         let stores = gauges.get(Kind::Store);
         RuntimeResourceSnapshot {
             running_invocations: gauges.get(Kind::Invocation),
@@ -147,10 +199,18 @@ impl ExecutionBackend for WasmtimeBackend {
             temporary_buffers: gauges.get(Kind::Buffer),
             instance_permits: gauges.permits(),
             prepared_pins: gauges.get(Kind::Pin),
+            ready_pins,
+            ready_bytes,
+            preparations: self.shared.preparer.jobs(),
             prepared_entries,
             prepared_bytes,
         }
     }
+}
+
+fn foreign_code() -> PlatformError {
+    let message = "the code was prepared by another backend, or from another component";
+    PlatformError::new(PlatformErrorCode::Internal, message)
 }
 
 /// The legacy entry has no admission, so its deadline is turned into a monotonic instant here, from one sample.
@@ -195,6 +255,18 @@ impl ExecutionBackend for Phase0WasmtimeBackend {
 
     fn preparation_key(&self, digest: Sha256Digest) -> PreparationKey {
         self.0.preparation_key(digest)
+    }
+
+    fn prepare_ready_from_repository(
+        &self,
+        repository: OwnedRepository,
+        key: PreparationKey,
+    ) -> BoxFuture<'_, Result<PreparedReadiness, PlatformError>> {
+        self.0.prepare_ready_from_repository(repository, key)
+    }
+
+    fn materialize_ready(&self, ready: PreparedReadiness) -> Result<PreparedActivation, PlatformError> {
+        self.0.materialize_ready(ready)
     }
 
     fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {

@@ -1,13 +1,12 @@
 //! The Wasmtime adapter: the only crate that knows the engine.
 //!
 //! One [`WasmtimeBackend`] owns one engine (`engine`), one watchdog thread (`ticker`), the preparation of
-//! components (`prescan`, `prepare`, `cache`) and the containment of every run (`contain`): a fresh store, one
+//! components (`prescan`, `preparer`, `compile`, `images`, `prepare`) and the containment of every run (`contain`): a fresh store, one
 //! aggregate limiter, fuel, epochs, a stop latch, and a cleanup that is proved or admitted to be unproven. What a
 //! failed run means is decided in `classify`; what guests may call is in `host`; how JSON becomes values is in
 //! [`values`].
 
 mod backend;
-mod cache;
 mod call;
 mod classify;
 mod compile;
@@ -19,8 +18,11 @@ mod host;
 mod images;
 mod inspect;
 mod limiter;
+mod preparation;
 mod prepare;
+mod preparer;
 mod prescan;
+mod ready;
 mod settings;
 mod shared;
 mod store;
@@ -28,12 +30,13 @@ mod ticker;
 pub mod values;
 
 pub use backend::{Phase0WasmtimeBackend, WasmtimeBackend};
-pub use cache::COMPILER_THREAD;
 pub use compile::{CompileJob, Compiler, InProcessCompiler};
 pub use engine::{EngineReport, build as build_engine, compatibility as engine_compatibility, offered_features};
 pub use host::offered_interfaces;
 pub use images::{ImageLimits, ImageStore, Staged, anonymous_image, load_image};
 pub use inspect::inspect as inspect_component;
+pub use preparation::{CompilerChoice, Preparation};
 pub use prepare::PreparedComponent;
+pub use preparer::COMPILER_THREAD;
 pub use prescan::Declared;
 pub use settings::{AllocatorChoice, EngineSettings, LogLimits, PagemapScanChoice, PrescanLimits};

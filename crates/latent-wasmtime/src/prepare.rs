@@ -1,14 +1,15 @@
 //! From bytes to code that is ready to run: inspected, compiled, linked, with every export looked up once.
 
 use latent_core::{ContractSurface, ErrorDetail, FunctionTarget, PlatformError, PlatformErrorCode, Sha256Digest};
-use latent_executor::{ComponentArtifact, ImportName, PreparedCode};
+use latent_executor::{ImportName, PreparedCode};
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 
 use crate::call::FunctionPlan;
-use crate::host::{HostState, bind_imports, mistyped, refuse_unoffered};
-use crate::inspect::{WASM_PAGE_BYTES, inspect, malformed, over};
+use crate::host::{HostState, bind_imports, mistyped};
+use crate::inspect::{WASM_PAGE_BYTES, malformed, over};
+use crate::ready::PinCount;
 use crate::settings::EngineSettings;
 use crate::values::{self, UnsupportedType};
 
@@ -22,28 +23,25 @@ pub struct PreparedComponent {
     declared_memory_bytes: u64,
     code_bytes: u64,
     digest: Sha256Digest,
+    pins: PinCount,
 }
 
 impl PreparedComponent {
-    /// Prepares `artifact`. Takes as long as compiling takes; call it off the serving path.
+    /// Links `component`, which was compiled from the bytes of `digest`, and looks its exports up.
     ///
     /// # Errors
-    /// `invalid-argument` for bytes that are not a component, `incompatible-contract` for one that declares more than
-    /// the settings allow or imports what is not offered.
+    /// `incompatible-contract` for one that declares more than the settings allow or imports what is not offered.
     pub(crate) fn new(
         engine: &Engine,
         settings: &EngineSettings,
-        artifact: &ComponentArtifact,
+        component: &Component,
+        digest: Sha256Digest,
     ) -> Result<Self, PlatformError> {
-        let declared = inspect(artifact.bytes(), settings)?;
-        refuse_unoffered(artifact.bytes())?;
-        let component =
-            Component::from_binary(engine, artifact.bytes()).map_err(|error| compile_error(&error, settings))?;
-        counts_fit(&component, settings)?;
-        let (linker, imports) = bind_imports(engine, &component)?;
-        let pre = linker.instantiate_pre(&component).map_err(|error| mistyped(&imports, &error))?;
+        counts_fit(component, settings)?;
+        let (linker, imports) = bind_imports(engine, component)?;
+        let pre = linker.instantiate_pre(component).map_err(|error| mistyped(&imports, &error))?;
         let mut planned = Planned::default();
-        planned.collect(engine, &component);
+        planned.collect(engine, component);
         let pages = component.resources_required().and_then(|needs| needs.max_initial_memory_size);
         let range = component.image_range();
         Ok(Self {
@@ -51,9 +49,10 @@ impl PreparedComponent {
             surface: std::mem::take(&mut planned.surface),
             plans: planned.sorted(),
             imports: imports.into_boxed_slice(),
-            declared_memory_bytes: pages.map_or(declared.memory_bytes, |pages| pages.saturating_mul(WASM_PAGE_BYTES)),
+            declared_memory_bytes: pages.unwrap_or(0).saturating_mul(WASM_PAGE_BYTES),
             code_bytes: (range.end as usize - range.start as usize) as u64,
-            digest: artifact.digest(),
+            digest,
+            pins: PinCount::default(),
         })
     }
 
@@ -77,6 +76,11 @@ impl PreparedComponent {
     #[must_use]
     pub fn code_bytes(&self) -> u64 {
         self.code_bytes
+    }
+
+    /// How often readiness pins it.
+    pub(crate) fn pins(&self) -> &PinCount {
+        &self.pins
     }
 
     fn no_such_function(&self, target: &FunctionTarget) -> PlatformError {
@@ -158,7 +162,7 @@ impl Planned {
     }
 }
 
-fn compile_error(error: &wasmtime::Error, settings: &EngineSettings) -> PlatformError {
+pub(crate) fn compile_error(error: &wasmtime::Error, settings: &EngineSettings) -> PlatformError {
     let text = error.root_cause().to_string();
     counted_by_the_pool(&text, settings)
         .unwrap_or_else(|| malformed(format_args!("the component does not validate or compile: {text}")))

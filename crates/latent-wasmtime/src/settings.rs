@@ -67,8 +67,21 @@ pub struct EngineSettings {
     pub prepared_entries_max: u32,
     /// Bytes of compiled code kept. Default 512 MiB; the newest entry stays even if it alone is larger.
     pub prepared_bytes_max: u64,
-    /// Preparations that may wait for the compiler at once. Default 64; more are refused as `resource-exhausted`.
+    /// Memory mappings of prepared components kept, at eight a component. Default 32,768, half of what a process may
+    /// have on a usual kernel (`vm.max_map_count`).
+    pub prepared_mappings_max: u32,
+    /// Threads that read, compile and link components. Default 1. Each may need a compiler's memory.
+    pub compilers: u32,
+    /// Callers that may wait for a preparation at once. Default 64; more are refused as `resource-exhausted`.
     pub preparations_max: u32,
+    /// Callers of one tenant that may wait for a preparation at once. Default 48.
+    pub preparations_per_tenant_max: u32,
+    /// Activations that may hold prepared code while they wait for a cell. Default 256; more are refused as
+    /// `resource-exhausted`.
+    pub ready_pins_max: u32,
+    /// Bytes of compiled code that such activations may hold, each component counted once. Default 1 GiB; one component
+    /// may always be held.
+    pub ready_bytes_max: u64,
     /// How room for instances is found.
     pub allocator: AllocatorChoice,
     /// How memories are cleaned.
@@ -189,7 +202,12 @@ impl EngineSettings {
             instances_max: cells.saturating_mul(2),
             prepared_entries_max: 64,
             prepared_bytes_max: 512 << 20,
+            prepared_mappings_max: 32_768,
+            compilers: 1,
             preparations_max: 64,
+            preparations_per_tenant_max: 48,
+            ready_pins_max: 256,
+            ready_bytes_max: 1 << 30,
             allocator: AllocatorChoice::Auto,
             pagemap_scan: PagemapScanChoice::Auto,
             values: ValueLimits::default(),

@@ -1,17 +1,18 @@
 //! What every run of one backend shares: the engine, its watchdog, the prepared code, the counts and the log sink.
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest};
-use latent_executor::{ComponentArtifact, LogSink, PreparationKey};
+use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest, TenantId};
+use latent_executor::{ComponentArtifact, LogSink, OwnedRepository, PreparationKey};
 use wasmtime::Engine;
 
-use crate::cache::{Lookup, Preparer, compiler_gone};
 use crate::engine::{self, EngineReport};
 use crate::gauges::{Gauges, Held, HeldUse};
+use crate::preparation::Preparation;
 use crate::prepare::PreparedComponent;
+use crate::preparer::{Lookup, Preparer, Source, Workshop, compiler_gone};
+use crate::ready::{ReadyBounds, ReadyPins};
 use crate::settings::EngineSettings;
 use crate::ticker::Ticker;
 
@@ -23,25 +24,38 @@ pub struct Shared {
     pub(crate) gauges: Arc<Gauges>,
     pub(crate) sink: Arc<dyn LogSink>,
     pub(crate) preparer: Preparer,
+    pub(crate) ready: Arc<ReadyPins>,
     pub(crate) report: EngineReport,
     compatibility: u64,
 }
 
 impl Shared {
-    /// Builds the engine and starts the watchdog and the compiler.
+    /// Builds the engine and starts the watchdog and the preparation's workers.
     ///
     /// # Errors
     /// `invalid-argument` for an unusable setting, `internal` when this machine cannot run the engine.
-    pub fn new(settings: EngineSettings, sink: Arc<dyn LogSink>) -> Result<Self, PlatformError> {
+    pub fn new(
+        settings: EngineSettings,
+        preparation: Preparation,
+        sink: Arc<dyn LogSink>,
+    ) -> Result<Self, PlatformError> {
         let (engine, report) = engine::build(&settings)?;
         let interval = Duration::from_millis(u64::from(settings.epoch_tick_interval_millis.max(1)));
         let ticker = Ticker::start(&engine, interval).map_err(|error| no_thread(&error))?;
-        let preparer = Preparer::start(&engine, &settings).map_err(|error| no_thread(&error))?;
-        let mut hasher = DefaultHasher::new();
-        engine.precompile_compatibility_hash().hash(&mut hasher);
-        let compatibility = hasher.finish();
+        let workshop = Workshop {
+            engine: engine.clone(),
+            settings: settings.clone(),
+            compiler: preparation.compiler(&engine),
+            images: preparation.images,
+        };
+        let preparer = Preparer::start(workshop, &settings).map_err(|error| no_thread(&error))?;
+        let ready = ReadyPins::new(ReadyBounds {
+            pins_max: u64::from(settings.ready_pins_max),
+            bytes_max: settings.ready_bytes_max,
+        });
+        let compatibility = engine::compatibility(&engine);
         let gauges = Arc::new(Gauges::default());
-        Ok(Self { engine, settings, ticker, gauges, sink, preparer, report, compatibility })
+        Ok(Self { engine, settings, ticker, gauges, sink, preparer, ready, report, compatibility })
     }
 
     /// The key of the component `digest` under this engine.
@@ -49,17 +63,33 @@ impl Shared {
         PreparationKey::new(digest, self.compatibility)
     }
 
-    /// Finds the code of `artifact`, or a place to wait for it.
-    pub fn look_up(&self, artifact: &ComponentArtifact) -> Result<Lookup, PlatformError> {
-        self.preparer.look_up(self.key(artifact.digest()), artifact)
+    /// Finds the code of `artifact`, or a place to wait for it. It is compiled for `tenant`, if that is known.
+    pub fn look_up(&self, artifact: &ComponentArtifact, tenant: Option<&TenantId>) -> Result<Lookup, PlatformError> {
+        let source = || Source::Bytes { artifact: artifact.clone(), tenant: tenant.cloned() };
+        self.preparer.look_up(self.key(artifact.digest()), source)
     }
 
     /// The code of `artifact`, compiled if need be.
     pub async fn ready(&self, artifact: ComponentArtifact) -> Result<Arc<PreparedComponent>, PlatformError> {
-        match self.look_up(&artifact)? {
-            Lookup::Kept(code) => Ok(code),
-            Lookup::Compiling(answer) => answer.await.unwrap_or_else(|_gone| Err(compiler_gone())),
+        arrived(self.look_up(&artifact, None)?).await
+    }
+
+    /// The code of `key` out of `repository`. Where a sealed source vouches for it and it is kept, nothing is read.
+    pub async fn ready_from(
+        &self,
+        repository: OwnedRepository,
+        key: PreparationKey,
+    ) -> Result<Arc<PreparedComponent>, PlatformError> {
+        if key != self.key(key.digest()) {
+            return Err(PlatformError::new(PlatformErrorCode::Internal, "the preparation key is another engine's"));
         }
+        let digest = key.digest();
+        let found = if repository.vouches_for(digest)? {
+            self.preparer.look_up(key, || Source::Repository { repository, digest, verified: false })
+        } else {
+            self.preparer.verify(key, Source::Repository { repository, digest, verified: true })
+        };
+        arrived(found?).await
     }
 
     /// Takes the permit of one live instance for a run.
@@ -72,6 +102,14 @@ impl Shared {
     pub fn hold_use(&self) -> Result<HeldUse, PlatformError> {
         let max = u64::from(self.settings.instances_max);
         self.gauges.hold_use(max).ok_or_else(|| no_permit(max))
+    }
+}
+
+/// The code, once it is there.
+async fn arrived(found: Lookup) -> Result<Arc<PreparedComponent>, PlatformError> {
+    match found {
+        Lookup::Kept(code) => Ok(code),
+        Lookup::Preparing(answer) => answer.await.unwrap_or_else(|_gone| Err(compiler_gone())),
     }
 }
 

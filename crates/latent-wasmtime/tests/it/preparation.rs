@@ -47,16 +47,6 @@ async fn code(backend: &WasmtimeBackend, artifact: &ComponentArtifact) -> Arc<dy
     backend.prepare_for_use(artifact.clone()).await.expect("it prepares").prepared_use().code().clone()
 }
 
-/// Waits until the backend keeps `entries` prepared components, for at most half a minute.
-async fn until_kept(bench: &Bench, entries: u64) {
-    let waited = tokio::time::timeout(Duration::from_secs(30), async {
-        while bench.backend.resources().prepared_entries < entries {
-            tokio::task::yield_now().await;
-        }
-    });
-    waited.await.expect("the compiler finishes");
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn identical_misses_at_once_compile_once() {
     let bench = bench_with(settings());
@@ -230,7 +220,7 @@ async fn refused_as_foreign(here: &Bench, foreign: PreparedActivation) {
 }
 
 #[tokio::test]
-async fn a_cancel_ends_an_activation_that_waits_for_the_compiler_and_its_code_is_kept() {
+async fn a_cancel_ends_an_activation_that_waits_for_the_compiler() {
     let bench = bench_with(settings());
     let artifact = slow(500);
     let request = nop_of(&artifact);
@@ -251,19 +241,21 @@ async fn a_cancel_ends_an_activation_that_waits_for_the_compiler_and_its_code_is
     assert_eq!(ended.report.outcome, ExecutionOutcome::Cancelled);
     assert_eq!(bench.backend.resources().prepared_entries, 0, "the run did not wait for the compiler");
     assert!(bench.backend.resources().is_idle());
-    until_kept(&bench, 1).await;
+    bench.until_quiet().await;
+    assert_eq!(bench.backend.resources().prepared_entries, 0, "what nobody waits for is not kept");
     assert_eq!(bench.json(nop_of(&artifact)).await, "null");
     bench.assert_healthy().await;
 }
 
 #[tokio::test]
-async fn a_deadline_ends_an_activation_that_waits_for_the_compiler_and_its_code_is_kept() {
+async fn a_deadline_ends_an_activation_that_waits_for_the_compiler() {
     let bench = bench_with(settings());
     let artifact = slow(500);
     let ran = bench.run_within(nop_of(&artifact), Some(Duration::from_millis(20))).await;
     assert_eq!(ran.report.outcome, ExecutionOutcome::DeadlineExceeded);
     assert_eq!(bench.backend.resources().prepared_entries, 0, "the run did not wait for the compiler");
-    until_kept(&bench, 1).await;
+    bench.until_quiet().await;
+    assert_eq!(bench.backend.resources().prepared_entries, 0, "what nobody waits for is not kept");
     assert_eq!(bench.json(nop_of(&artifact)).await, "null");
     bench.assert_healthy().await;
 }
@@ -283,7 +275,8 @@ async fn an_activation_that_is_dropped_while_it_waits_for_the_compiler_holds_not
     assert_eq!(bench.backend.resources().running_invocations, 1);
     drop(run);
     assert!(bench.backend.resources().is_idle());
-    until_kept(&bench, 1).await;
+    bench.until_quiet().await;
+    assert_eq!(bench.backend.resources().prepared_entries, 0, "what nobody waits for is not kept");
     bench.assert_healthy().await;
 }
 

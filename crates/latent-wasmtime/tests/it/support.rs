@@ -86,6 +86,16 @@ pub fn request(fixture: &str, interface: &str, function: &str, args: &str) -> Ex
 }
 
 impl Bench {
+    /// Waits until no preparation is queued or under way, for at most half a minute.
+    pub async fn until_quiet(&self) {
+        let waited = tokio::time::timeout(Duration::from_secs(30), async {
+            while self.backend.resources().preparations > 0 {
+                tokio::task::yield_now().await;
+            }
+        });
+        waited.await.expect("the workers finish");
+    }
+
     /// Runs a request without a deadline and asserts proof and an idle backend.
     pub async fn run(&self, request: ExecutionRequest) -> ContainedExecution {
         self.run_within(request, None).await

@@ -1,0 +1,238 @@
+//! Preparation: code that is kept, or compiled once for everyone who waits.
+//!
+//! Callers never compile and never touch the disk: that is what a fixed number of worker threads are for. Invariant: a
+//! job that runs keeps what it holds until it ends, whoever left meanwhile; what nobody waits for any more is not kept
+//! in memory (`activation-lifecycle.md`, "Preparation and capability binding").
+
+mod jobs;
+mod refused;
+mod resident;
+mod worker;
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use latent_core::{PlatformError, PlatformErrorCode, Sha256Digest, TenantId};
+use latent_executor::{ComponentArtifact, OwnedRepository, PreparationKey};
+use tokio::sync::oneshot;
+
+use crate::prepare::PreparedComponent;
+use crate::settings::EngineSettings;
+use jobs::{JobBounds, JobId, Jobs, Waiter};
+use refused::Refused;
+use resident::{Resident, ResidentBounds};
+pub use worker::{COMPILER_THREAD, Workshop};
+
+type Prepared = Result<Arc<PreparedComponent>, PlatformError>;
+
+/// Background preparations that may be queued. One takes a few hundred bytes.
+const BACKGROUND_MAX: usize = 100_000;
+
+/// Where a preparation's bytes come from.
+#[derive(Clone)]
+pub enum Source {
+    /// The caller has them.
+    Bytes {
+        /// The component.
+        artifact: ComponentArtifact,
+        /// For whom it is compiled, if that is known.
+        tenant: Option<TenantId>,
+    },
+    /// They are fetched when they are needed.
+    Repository {
+        /// From where.
+        repository: OwnedRepository,
+        /// The component.
+        digest: Sha256Digest,
+        /// Whether they are fetched and verified even if the code is at hand.
+        verified: bool,
+    },
+}
+
+/// The preparations of one backend. Dropping it interrupts the compiler and joins the workers.
+pub struct Preparer {
+    desk: Arc<Desk>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+/// What callers and workers share.
+struct Desk {
+    table: Mutex<Table>,
+    /// Told when there is a job, or no more will come.
+    more: Condvar,
+    workshop: Workshop,
+}
+
+struct Table {
+    resident: Resident<Arc<PreparedComponent>>,
+    refused: Refused,
+    jobs: Jobs<Source, oneshot::Sender<Prepared>>,
+    closed: bool,
+}
+
+/// Either the code, or a place to wait for it. Dropping the receiver gives the place up.
+pub enum Lookup {
+    /// It was kept.
+    Kept(Arc<PreparedComponent>),
+    /// It is being prepared.
+    Preparing(oneshot::Receiver<Prepared>),
+}
+
+impl Preparer {
+    /// Starts the workers.
+    ///
+    /// # Errors
+    /// When the system has no thread to give.
+    pub fn start(workshop: Workshop, settings: &EngineSettings) -> std::io::Result<Self> {
+        let bounds = ResidentBounds {
+            entries_max: settings.prepared_entries_max as usize,
+            bytes_max: settings.prepared_bytes_max,
+            mappings_max: settings.prepared_mappings_max as usize,
+        };
+        let jobs = JobBounds {
+            waiters_max: settings.preparations_max as usize,
+            waiters_per_tenant_max: settings.preparations_per_tenant_max as usize,
+            background_max: BACKGROUND_MAX,
+        };
+        let table = Table {
+            resident: Resident::new(bounds),
+            refused: Refused::default(),
+            jobs: Jobs::new(jobs),
+            closed: false,
+        };
+        let desk = Arc::new(Desk { table: Mutex::new(table), more: Condvar::new(), workshop });
+        let mut preparer = Self { desk, workers: Vec::new() };
+        for _ in 0..settings.compilers.max(1) {
+            let worker = worker::start(preparer.desk.clone())?;
+            preparer.workers.push(worker);
+        }
+        Ok(preparer)
+    }
+
+    /// Finds the code of `key`, or joins or begins its preparation from `source`.
+    ///
+    /// # Errors
+    /// `resource-exhausted` when too many wait already; what the last attempt came to, if the component itself is at fault.
+    pub fn look_up(&self, key: PreparationKey, source: impl FnOnce() -> Source) -> Result<Lookup, PlatformError> {
+        let mut table = self.desk.lock();
+        if let Some(code) = table.resident.touch(key) {
+            return Ok(Lookup::Kept(code));
+        }
+        if let Some(error) = table.refused.get(key) {
+            return Err(error.clone());
+        }
+        self.wait(table, key, source())
+    }
+
+    /// Waits for the code of `key` from a repository that vouches for nothing: its bytes are fetched and verified whether
+    /// or not the code is kept.
+    ///
+    /// # Errors
+    /// `resource-exhausted` when too many wait already.
+    pub fn verify(&self, key: PreparationKey, source: Source) -> Result<Lookup, PlatformError> {
+        self.wait(self.desk.lock(), key, source)
+    }
+
+    /// Prepares an image of `key` when nothing else is to do. Only with images on disk is there anything to gain; without,
+    /// and when too many are queued already, the answer is `false`.
+    pub fn in_background(&self, key: PreparationKey, source: Source) -> bool {
+        if !self.desk.workshop.keeps_images() {
+            return false;
+        }
+        let mut table = self.desk.lock();
+        let queued = table.jobs.in_background(source.job(key), || source.clone());
+        drop(table);
+        self.desk.more.notify_one();
+        queued
+    }
+
+    /// Entries and bytes that are kept.
+    #[must_use]
+    pub fn kept(&self) -> (u64, u64) {
+        self.desk.lock().resident.usage()
+    }
+
+    /// Preparations that are queued or under way.
+    #[must_use]
+    pub fn jobs(&self) -> u64 {
+        self.desk.lock().jobs.len() as u64
+    }
+
+    /// The images that the workers use.
+    #[must_use]
+    pub fn workshop(&self) -> &Workshop {
+        &self.desk.workshop
+    }
+
+    fn wait(
+        &self,
+        mut table: MutexGuard<'_, Table>,
+        key: PreparationKey,
+        source: Source,
+    ) -> Result<Lookup, PlatformError> {
+        let (answer, receiver) = oneshot::channel();
+        table.jobs.wait(source.job(key), || source, answer)?;
+        drop(table);
+        self.desk.more.notify_one();
+        Ok(Lookup::Preparing(receiver))
+    }
+}
+
+impl Drop for Preparer {
+    fn drop(&mut self) {
+        self.desk.lock().closed = true;
+        self.desk.more.notify_all();
+        self.desk.workshop.interrupt();
+        for worker in self.workers.drain(..) {
+            // Its panics are caught around each preparation; there is nothing to pass on.
+            let _panic = worker.join();
+        }
+    }
+}
+
+impl Source {
+    fn job(&self, key: PreparationKey) -> JobId {
+        match self {
+            Self::Bytes { tenant, .. } => JobId { key, tenant: tenant.clone(), verified: false },
+            Self::Repository { repository, verified, .. } => {
+                JobId { key, tenant: Some(repository.tenant().clone()), verified: *verified }
+            }
+        }
+    }
+
+    fn tenant(&self) -> Option<&TenantId> {
+        match self {
+            Self::Bytes { tenant, .. } => tenant.as_ref(),
+            Self::Repository { repository, .. } => Some(repository.tenant()),
+        }
+    }
+
+    fn is_verified(&self) -> bool {
+        matches!(self, Self::Repository { verified: true, .. })
+    }
+
+    /// The bytes. Blocks on the disk where they are fetched.
+    fn artifact(&self) -> Result<ComponentArtifact, PlatformError> {
+        match self {
+            Self::Bytes { artifact, .. } => Ok(artifact.clone()),
+            Self::Repository { repository, digest, .. } => repository.fetch(*digest),
+        }
+    }
+}
+
+impl Waiter for oneshot::Sender<Prepared> {
+    fn is_gone(&self) -> bool {
+        self.is_closed()
+    }
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The workers are gone, which only the end of their owner brings about.
+pub fn compiler_gone() -> PlatformError {
+    PlatformError::new(PlatformErrorCode::Unavailable, "the compiler has stopped").retryable()
+}

@@ -1,0 +1,283 @@
+//! Preparations that are asked for and not done: who waits for which, and which comes next. Pure.
+//!
+//! Invariants: one job for all who ask a tenant's repository, or hold bytes, for the same code; no code is being prepared
+//! twice at a time; calls come before background work; tenants take turns; waiters and background jobs are bounded.
+
+use std::collections::HashMap;
+
+use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, TenantId};
+use latent_executor::PreparationKey;
+
+/// Bounds of what may wait.
+#[derive(Debug, Clone, Copy)]
+pub struct JobBounds {
+    /// Waiters over all jobs.
+    pub waiters_max: usize,
+    /// Waiters of one tenant.
+    pub waiters_per_tenant_max: usize,
+    /// Background jobs that have not begun.
+    pub background_max: usize,
+}
+
+/// What makes two preparations the same job.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct JobId {
+    /// The code.
+    pub key: PreparationKey,
+    /// For whom; nobody in particular when the caller holds the bytes.
+    pub tenant: Option<TenantId>,
+    /// Whether the bytes are fetched and verified even if the code is at hand.
+    pub verified: bool,
+}
+
+/// Somebody who waits, and may leave.
+pub trait Waiter {
+    /// Whether it left.
+    fn is_gone(&self) -> bool;
+}
+
+/// The jobs.
+pub struct Jobs<S, W> {
+    jobs: HashMap<JobId, Job<S, W>>,
+    /// The turn in which each tenant that has jobs was last served.
+    served: HashMap<Option<TenantId>, u64>,
+    arrivals: u64,
+    turns: u64,
+    bounds: JobBounds,
+}
+
+struct Job<S, W> {
+    /// Taken out by whoever runs the job.
+    source: Option<S>,
+    waiters: Vec<W>,
+    background: bool,
+    arrived: u64,
+}
+
+/// A job to be done now.
+pub struct Begun<S> {
+    /// Which.
+    pub id: JobId,
+    /// Where its bytes come from.
+    pub source: S,
+}
+
+/// A job that is done.
+pub struct Finished<W> {
+    /// Who still waits for it.
+    pub waiters: Vec<W>,
+}
+
+impl<S, W: Waiter> Jobs<S, W> {
+    /// No jobs.
+    pub fn new(bounds: JobBounds) -> Self {
+        Self { jobs: HashMap::new(), served: HashMap::new(), arrivals: 0, turns: 0, bounds }
+    }
+
+    /// Lets `waiter` wait for the job, which begins to exist if need be. A background job that somebody waits for is
+    /// background no longer.
+    ///
+    /// # Errors
+    /// `resource-exhausted` when all places, or the tenant's, are taken. Places of those who left count as free.
+    pub fn wait(&mut self, id: JobId, source: impl FnOnce() -> S, waiter: W) -> Result<(), PlatformError> {
+        self.check_room(&id.tenant)?;
+        self.arrivals += 1;
+        let job = self.jobs.entry(id).or_insert_with(|| Job {
+            source: Some(source()),
+            waiters: Vec::new(),
+            background: false,
+            arrived: self.arrivals,
+        });
+        job.background = false;
+        job.waiters.push(waiter);
+        Ok(())
+    }
+
+    /// Adds a job that nobody waits for, to be done when nothing else is. `false` when there are too many already.
+    pub fn in_background(&mut self, id: JobId, source: impl FnOnce() -> S) -> bool {
+        let queued = self.jobs.values().filter(|job| job.background && job.source.is_some()).count();
+        if queued >= self.bounds.background_max {
+            return self.jobs.contains_key(&id);
+        }
+        self.arrivals += 1;
+        let arrived = self.arrivals;
+        self.jobs.entry(id).or_insert_with(|| Job {
+            source: Some(source()),
+            waiters: Vec::new(),
+            background: true,
+            arrived,
+        });
+        true
+    }
+
+    /// The job to do now, if there is one whose code nobody prepares at the moment. Jobs that everybody left before they
+    /// began are forgotten.
+    pub fn next(&mut self) -> Option<Begun<S>> {
+        self.jobs.retain(|_, job| {
+            job.waiters.retain(|waiter| !waiter.is_gone());
+            job.source.is_none() || job.background || !job.waiters.is_empty()
+        });
+        let running: Vec<_> = self.jobs.iter().filter(|(_, job)| job.source.is_none()).map(|(id, _)| id.key).collect();
+        let free = self.jobs.iter().filter(|(id, job)| job.source.is_some() && !running.contains(&id.key));
+        let turn = |id: &JobId| self.served.get(&id.tenant).copied().unwrap_or(0);
+        let (id, _) = free.min_by_key(|(id, job)| (job.background, turn(id), job.arrived))?;
+        let id = id.clone();
+        let source = self.jobs.get_mut(&id)?.source.take()?;
+        self.turns += 1;
+        let jobs = &self.jobs;
+        self.served.retain(|tenant, _| jobs.keys().any(|id| id.tenant == *tenant));
+        self.served.insert(id.tenant.clone(), self.turns);
+        Some(Begun { id, source })
+    }
+
+    /// Takes a job that is done out.
+    pub fn finish(&mut self, id: &JobId) -> Finished<W> {
+        let job = self.jobs.remove(id);
+        let mut waiters = job.map(|job| job.waiters).unwrap_or_default();
+        waiters.retain(|waiter| !waiter.is_gone());
+        Finished { waiters }
+    }
+
+    /// How many jobs there are, running ones included.
+    pub fn len(&self) -> usize {
+        self.jobs.len()
+    }
+
+    fn check_room(&mut self, tenant: &Option<TenantId>) -> Result<(), PlatformError> {
+        let (mut all, mut own) = (0, 0);
+        for (id, job) in &mut self.jobs {
+            job.waiters.retain(|waiter| !waiter.is_gone());
+            all += job.waiters.len();
+            own += if id.tenant == *tenant { job.waiters.len() } else { 0 };
+        }
+        let JobBounds { waiters_max, waiters_per_tenant_max, .. } = self.bounds;
+        if all >= waiters_max {
+            return Err(queue_full("preparations_max", waiters_max));
+        }
+        if tenant.is_some() && own >= waiters_per_tenant_max {
+            return Err(queue_full("preparations_per_tenant_max", waiters_per_tenant_max));
+        }
+        Ok(())
+    }
+}
+
+fn queue_full(setting: &str, max: usize) -> PlatformError {
+    let message = format_args!("too many components wait for the compiler (setting {setting}, {max}); try again later");
+    PlatformError::new(PlatformErrorCode::ResourceExhausted, message)
+        .retryable()
+        .with_detail(ErrorDetail::new("compiler.queue-full").with(setting, max))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use latent_core::Sha256Digest;
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    #[derive(Clone, Default)]
+    struct Caller(Rc<Cell<bool>>);
+
+    impl Caller {
+        fn leave(&self) {
+            self.0.set(true);
+        }
+    }
+
+    impl Waiter for Caller {
+        fn is_gone(&self) -> bool {
+            self.0.get()
+        }
+    }
+
+    type TestJobs = Jobs<&'static str, Caller>;
+
+    fn jobs() -> TestJobs {
+        Jobs::new(JobBounds { waiters_max: 4, waiters_per_tenant_max: 3, background_max: 2 })
+    }
+
+    fn id(component: &str, tenant: &str) -> JobId {
+        let tenant = (!tenant.is_empty()).then(|| TenantId::new(tenant).unwrap());
+        let key = PreparationKey::new(Sha256Digest::of(component.as_bytes()), 0);
+        JobId { key, tenant, verified: false }
+    }
+
+    fn ask(jobs: &mut TestJobs, component: &'static str, tenant: &str) -> Caller {
+        let caller = Caller::default();
+        jobs.wait(id(component, tenant), || component, caller.clone()).expect("there is room");
+        caller
+    }
+
+    fn begin(jobs: &mut TestJobs) -> Option<(&'static str, JobId)> {
+        jobs.next().map(|begun| (begun.source, begun.id))
+    }
+
+    #[test]
+    fn identical_requests_share_a_job_that_begins_once() {
+        let mut jobs = jobs();
+        let _callers = [ask(&mut jobs, "a", "t"), ask(&mut jobs, "a", "t")];
+        let (source, id) = begin(&mut jobs).expect("one is there");
+        assert_eq!((source, jobs.len()), ("a", 1));
+        let _late = ask(&mut jobs, "a", "t");
+        assert!(begin(&mut jobs).is_none(), "the late one joined what runs");
+        assert_eq!(jobs.finish(&id).waiters.len(), 3);
+        assert_eq!(jobs.len(), 0);
+    }
+
+    #[test]
+    fn the_same_code_for_another_tenant_waits_for_its_turn_and_fails_or_succeeds_on_its_own() {
+        let mut jobs = jobs();
+        let _callers = [ask(&mut jobs, "a", "t"), ask(&mut jobs, "a", "u")];
+        let (_, first) = begin(&mut jobs).expect("one is there");
+        assert!(begin(&mut jobs).is_none(), "the same code is not prepared twice at a time");
+        assert_eq!(jobs.finish(&first).waiters.len(), 1);
+        assert!(begin(&mut jobs).is_some());
+    }
+
+    #[test]
+    fn tenants_take_turns() {
+        let mut jobs = jobs();
+        let _callers =
+            [ask(&mut jobs, "a", "t"), ask(&mut jobs, "b", "t"), ask(&mut jobs, "c", "t"), ask(&mut jobs, "d", "u")];
+        let order: Vec<_> = std::iter::from_fn(|| begin(&mut jobs)).map(|(source, _)| source).collect();
+        assert_eq!(order, ["a", "d", "b", "c"]);
+    }
+
+    #[test]
+    fn calls_come_before_background_work_and_make_it_theirs() {
+        let mut jobs = jobs();
+        assert!(jobs.in_background(id("old", "t"), || "old") && jobs.in_background(id("older", "t"), || "older"));
+        assert!(!jobs.in_background(id("oldest", "t"), || "oldest"), "there are two already");
+        let _callers = [ask(&mut jobs, "new", "t"), ask(&mut jobs, "older", "t")];
+        let order: Vec<_> = std::iter::from_fn(|| begin(&mut jobs)).map(|(source, _)| source).collect();
+        assert_eq!(order, ["older", "new", "old"]);
+    }
+
+    #[test]
+    fn a_job_that_everybody_left_is_not_begun_and_one_that_runs_is_owned_until_it_ends() {
+        let mut jobs = jobs();
+        let (first, second) = (ask(&mut jobs, "a", "t"), ask(&mut jobs, "b", "t"));
+        let (_, running) = begin(&mut jobs).expect("a is there");
+        first.leave();
+        second.leave();
+        assert!(begin(&mut jobs).is_none());
+        assert_eq!(jobs.len(), 1, "what runs is still there");
+        assert!(jobs.finish(&running).waiters.is_empty());
+    }
+
+    #[test]
+    fn places_are_bounded_over_all_and_for_each_tenant_and_free_again_when_one_leaves() {
+        let mut jobs = jobs();
+        let full = |jobs: &mut TestJobs, tenant: &str| {
+            let error = jobs.wait(id("x", tenant), || "x", Caller::default()).expect_err("no room");
+            assert_eq!((error.code(), error.is_retryable()), (PlatformErrorCode::ResourceExhausted, true));
+            error.details()[0].clone()
+        };
+        let callers = ["a", "b", "c"].map(|component| ask(&mut jobs, component, "t"));
+        assert_eq!(full(&mut jobs, "t").field("preparations_per_tenant_max"), Some("3"));
+        let _other = ask(&mut jobs, "a", "u");
+        assert_eq!(full(&mut jobs, "v").field("preparations_max"), Some("4"));
+        callers[0].leave();
+        let _next = ask(&mut jobs, "x", "v");
+    }
+}

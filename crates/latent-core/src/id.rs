@@ -1,10 +1,12 @@
 //! Identifiers: opaque, bounded, cheap to clone, never normalised.
 //!
 //! Two ids are the same only when their bytes are: case, accents and Unicode forms stay distinct, so that no
-//! two ids can alias. Reference: `activation-lifecycle.md`, "Start and identity".
+//! two ids can alias. Up to 23 bytes an id is kept in place, so that most are compared and copied without a look elsewhere.
+//! Reference: `activation-lifecycle.md`, "Start and identity".
 
 use std::fmt;
-use std::sync::Arc;
+
+use smol_str::SmolStr;
 
 /// The longest id any part of the node accepts, in UTF-8 bytes. Configured bounds can only be tighter.
 pub const ID_BYTES_MAX: usize = 256;
@@ -70,14 +72,14 @@ macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(Arc<str>);
+        pub struct $name(SmolStr);
 
         impl $name {
             /// Accepts `text` as it is.
             ///
             /// # Errors
             /// [`IdError`] when `text` is empty, longer than [`ID_BYTES_MAX`], or has a forbidden character.
-            pub fn new(text: impl Into<Arc<str>>) -> Result<Self, IdError> {
+            pub fn new(text: impl Into<SmolStr>) -> Result<Self, IdError> {
                 let text = text.into();
                 check(&text, ID_BYTES_MAX)?;
                 Ok(Self(text))
@@ -104,7 +106,7 @@ macro_rules! id {
 
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{:?}", &*self.0)
+                write!(f, "{:?}", self.as_str())
             }
         }
     };

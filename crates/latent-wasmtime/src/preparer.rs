@@ -140,7 +140,7 @@ impl Preparer {
             return false;
         }
         let mut table = self.desk.lock();
-        let queued = table.jobs.in_background(source.job(key), || source.clone());
+        let queued = table.jobs.in_background(source.job(key), || source);
         drop(table);
         self.desk.more.notify_one();
         queued

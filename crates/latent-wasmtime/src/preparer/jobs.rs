@@ -10,6 +10,7 @@ use latent_executor::PreparationKey;
 
 /// Bounds of what may wait.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "every limit says that it is the most")]
 pub struct JobBounds {
     /// Waiters over all jobs.
     pub waiters_max: usize,
@@ -38,7 +39,7 @@ pub trait Waiter {
 
 /// The jobs.
 pub struct Jobs<S, W> {
-    jobs: HashMap<JobId, Job<S, W>>,
+    known: HashMap<JobId, Job<S, W>>,
     /// The turn in which each tenant that has jobs was last served.
     served: HashMap<Option<TenantId>, u64>,
     arrivals: u64,
@@ -71,7 +72,7 @@ pub struct Finished<W> {
 impl<S, W: Waiter> Jobs<S, W> {
     /// No jobs.
     pub fn new(bounds: JobBounds) -> Self {
-        Self { jobs: HashMap::new(), served: HashMap::new(), arrivals: 0, turns: 0, bounds }
+        Self { known: HashMap::new(), served: HashMap::new(), arrivals: 0, turns: 0, bounds }
     }
 
     /// Lets `waiter` wait for the job, which begins to exist if need be. A background job that somebody waits for is
@@ -80,9 +81,9 @@ impl<S, W: Waiter> Jobs<S, W> {
     /// # Errors
     /// `resource-exhausted` when all places, or the tenant's, are taken. Places of those who left count as free.
     pub fn wait(&mut self, id: JobId, source: impl FnOnce() -> S, waiter: W) -> Result<(), PlatformError> {
-        self.check_room(&id.tenant)?;
+        self.check_room(id.tenant.as_ref())?;
         self.arrivals += 1;
-        let job = self.jobs.entry(id).or_insert_with(|| Job {
+        let job = self.known.entry(id).or_insert_with(|| Job {
             source: Some(source()),
             waiters: Vec::new(),
             background: false,
@@ -95,13 +96,13 @@ impl<S, W: Waiter> Jobs<S, W> {
 
     /// Adds a job that nobody waits for, to be done when nothing else is. `false` when there are too many already.
     pub fn in_background(&mut self, id: JobId, source: impl FnOnce() -> S) -> bool {
-        let queued = self.jobs.values().filter(|job| job.background && job.source.is_some()).count();
+        let queued = self.known.values().filter(|job| job.background && job.source.is_some()).count();
         if queued >= self.bounds.background_max {
-            return self.jobs.contains_key(&id);
+            return self.known.contains_key(&id);
         }
         self.arrivals += 1;
         let arrived = self.arrivals;
-        self.jobs.entry(id).or_insert_with(|| Job {
+        self.known.entry(id).or_insert_with(|| Job {
             source: Some(source()),
             waiters: Vec::new(),
             background: true,
@@ -113,26 +114,26 @@ impl<S, W: Waiter> Jobs<S, W> {
     /// The job to do now, if there is one whose code nobody prepares at the moment. Jobs that everybody left before they
     /// began are forgotten.
     pub fn next(&mut self) -> Option<Begun<S>> {
-        self.jobs.retain(|_, job| {
+        self.known.retain(|_, job| {
             job.waiters.retain(|waiter| !waiter.is_gone());
             job.source.is_none() || job.background || !job.waiters.is_empty()
         });
-        let running: Vec<_> = self.jobs.iter().filter(|(_, job)| job.source.is_none()).map(|(id, _)| id.key).collect();
-        let free = self.jobs.iter().filter(|(id, job)| job.source.is_some() && !running.contains(&id.key));
+        let running: Vec<_> = self.known.iter().filter(|(_, job)| job.source.is_none()).map(|(id, _)| id.key).collect();
+        let free = self.known.iter().filter(|(id, job)| job.source.is_some() && !running.contains(&id.key));
         let turn = |id: &JobId| self.served.get(&id.tenant).copied().unwrap_or(0);
         let (id, _) = free.min_by_key(|(id, job)| (job.background, turn(id), job.arrived))?;
         let id = id.clone();
-        let source = self.jobs.get_mut(&id)?.source.take()?;
+        let source = self.known.get_mut(&id)?.source.take()?;
         self.turns += 1;
-        let jobs = &self.jobs;
-        self.served.retain(|tenant, _| jobs.keys().any(|id| id.tenant == *tenant));
+        let known = &self.known;
+        self.served.retain(|tenant, _| known.keys().any(|id| id.tenant == *tenant));
         self.served.insert(id.tenant.clone(), self.turns);
         Some(Begun { id, source })
     }
 
     /// Takes a job that is done out.
     pub fn finish(&mut self, id: &JobId) -> Finished<W> {
-        let job = self.jobs.remove(id);
+        let job = self.known.remove(id);
         let mut waiters = job.map(|job| job.waiters).unwrap_or_default();
         waiters.retain(|waiter| !waiter.is_gone());
         Finished { waiters }
@@ -140,15 +141,15 @@ impl<S, W: Waiter> Jobs<S, W> {
 
     /// How many jobs there are, running ones included.
     pub fn len(&self) -> usize {
-        self.jobs.len()
+        self.known.len()
     }
 
-    fn check_room(&mut self, tenant: &Option<TenantId>) -> Result<(), PlatformError> {
+    fn check_room(&mut self, tenant: Option<&TenantId>) -> Result<(), PlatformError> {
         let (mut all, mut own) = (0, 0);
-        for (id, job) in &mut self.jobs {
+        for (id, job) in &mut self.known {
             job.waiters.retain(|waiter| !waiter.is_gone());
             all += job.waiters.len();
-            own += if id.tenant == *tenant { job.waiters.len() } else { 0 };
+            own += if id.tenant.as_ref() == tenant { job.waiters.len() } else { 0 };
         }
         let JobBounds { waiters_max, waiters_per_tenant_max, .. } = self.bounds;
         if all >= waiters_max {

@@ -12,6 +12,7 @@ const MAPPINGS_EACH: usize = 8;
 
 /// What may be kept.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_field_names, reason = "every limit says that it is the most")]
 pub struct ResidentBounds {
     /// Components. Zero keeps exactly the newest, in the one shared slot.
     pub entries_max: usize,

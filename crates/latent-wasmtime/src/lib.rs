@@ -29,7 +29,7 @@ pub use backend::{Phase0WasmtimeBackend, WasmtimeBackend};
 pub use cache::COMPILER_THREAD;
 pub use engine::{EngineReport, build as build_engine, offered_features};
 pub use host::offered_interfaces;
-pub use inspect::inspect as inspect_component;
+pub use inspect::{WasmtimeInspector, inspect as inspect_component};
 pub use prepare::PreparedComponent;
 pub use prescan::Declared;
 pub use settings::{AllocatorChoice, EngineSettings, LogLimits, PagemapScanChoice, PrescanLimits};

@@ -7,10 +7,10 @@ use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 
 use crate::call::FunctionPlan;
-use crate::host::{HostState, bind_imports, mistyped, refuse_unoffered};
-use crate::inspect::{WASM_PAGE_BYTES, inspect, malformed, over};
+use crate::host::{HostState, bind_imports, mistyped};
+use crate::inspect::{WASM_PAGE_BYTES, inspect_whole, malformed, over};
 use crate::settings::EngineSettings;
-use crate::values::{self, UnsupportedType};
+use crate::values::{TypeBudget, UnsupportedType};
 
 /// Compiled and linked code of one component. Immutable; shared by every run of it.
 pub struct PreparedComponent {
@@ -35,14 +35,13 @@ impl PreparedComponent {
         settings: &EngineSettings,
         artifact: &ComponentArtifact,
     ) -> Result<Self, PlatformError> {
-        let declared = inspect(artifact.bytes(), settings)?;
-        refuse_unoffered(artifact.bytes())?;
+        let inspected = inspect_whole(engine, artifact.bytes(), settings)?;
         let component =
             Component::from_binary(engine, artifact.bytes()).map_err(|error| compile_error(&error, settings))?;
         counts_fit(&component, settings)?;
         let (linker, imports) = bind_imports(engine, &component)?;
         let pre = linker.instantiate_pre(&component).map_err(|error| mistyped(&imports, &error))?;
-        let mut planned = Planned::default();
+        let mut planned = Planned::new();
         planned.collect(engine, &component);
         let pages = component.resources_required().and_then(|needs| needs.max_initial_memory_size);
         let range = component.image_range();
@@ -51,7 +50,8 @@ impl PreparedComponent {
             surface: std::mem::take(&mut planned.surface),
             plans: planned.sorted(),
             imports: imports.into_boxed_slice(),
-            declared_memory_bytes: pages.map_or(declared.memory_bytes, |pages| pages.saturating_mul(WASM_PAGE_BYTES)),
+            declared_memory_bytes: pages
+                .map_or(inspected.declared_memory_bytes, |pages| pages.saturating_mul(WASM_PAGE_BYTES)),
             code_bytes: (range.end as usize - range.start as usize) as u64,
             digest: artifact.digest(),
         })
@@ -106,13 +106,17 @@ impl PreparedCode for PreparedComponent {
     }
 }
 
-#[derive(Default)]
 struct Planned {
     plans: Vec<(FunctionTarget, FunctionPlan)>,
     surface: ContractSurface,
+    budget: TypeBudget,
 }
 
 impl Planned {
+    fn new() -> Self {
+        Self { plans: Vec::new(), surface: ContractSurface::default(), budget: TypeBudget::of_component() }
+    }
+
     fn sorted(mut self) -> Box<[(FunctionTarget, FunctionPlan)]> {
         self.plans.sort_by(|(a, _), (b, _)| a.cmp(b));
         self.plans.into_boxed_slice()
@@ -123,14 +127,16 @@ impl Planned {
             match item.ty {
                 ComponentItem::ComponentFunc(function) => {
                     let index = component.get_export_index(None, name);
-                    self.add("", name, index, values::signature(&function));
+                    let signature = self.budget.one_signature(&(&function).into());
+                    self.add("", name, index, signature);
                 }
                 ComponentItem::ComponentInstance(instance) => {
                     let parent = component.get_export_index(None, name);
                     for (function_name, item) in instance.exports(engine) {
                         if let ComponentItem::ComponentFunc(function) = item.ty {
                             let index = component.get_export_index(parent.as_ref(), function_name);
-                            self.add(name, function_name, index, values::signature(&function));
+                            let signature = self.budget.one_signature(&(&function).into());
+                            self.add(name, function_name, index, signature);
                         }
                     }
                 }

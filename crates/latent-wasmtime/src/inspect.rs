@@ -1,12 +1,79 @@
-//! What can be said of component bytes before the engine sees them: what they are, and through the pre-scan what they
-//! declare. Nothing is compiled or allocated in proportion to what the bytes claim.
+//! What can be said of component bytes before anything is compiled: what they are, through the pre-scan what they
+//! declare, then what they import and export, and whether that is offered. Nothing is allocated in proportion to what
+//! the bytes claim.
 
-use crate::prescan::{self, Declared, Excess, Refusal};
-use crate::settings::EngineSettings;
+mod declared;
+mod read;
+
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
+use latent_executor::{ComponentInspection, ComponentInspector};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+use crate::engine;
+use crate::host::{bind_imports, mistyped, refuse_unoffered};
+use crate::prescan::{self, Declared, Excess, Refusal};
+use crate::settings::{AllocatorChoice, EngineSettings};
 
 /// Bytes of a page of linear memory; pages of other sizes are not offered.
 pub const WASM_PAGE_BYTES: u64 = 65_536;
+
+/// Reads components without a backend: with an engine of its own, that compiles no guest and reserves no memory.
+#[derive(Debug, Clone)]
+pub struct WasmtimeInspector {
+    engine: Engine,
+    settings: EngineSettings,
+}
+
+impl WasmtimeInspector {
+    /// An inspector that allows what a backend with the same settings allows.
+    ///
+    /// # Errors
+    /// As of [`engine::build`].
+    pub fn new(settings: &EngineSettings) -> Result<Self, PlatformError> {
+        let settings = EngineSettings { allocator: AllocatorChoice::OnDemand, ..settings.clone() };
+        let (engine, _) = engine::build(&settings)?;
+        Ok(Self { engine, settings })
+    }
+}
+
+impl ComponentInspector for WasmtimeInspector {
+    fn inspect(&self, bytes: &[u8]) -> Result<ComponentInspection, PlatformError> {
+        inspect_whole(&self.engine, bytes, &self.settings)
+    }
+}
+
+/// Reads what `bytes` import and export, and checks that `engine` can be given it: everything that can be known without
+/// compiling. An import of another type than the one offered is found here if only types, imports and aliases come
+/// before the last import, which is how the usual tools write components; otherwise when the component is compiled.
+///
+/// # Errors
+/// As of [`inspect`]; `incompatible-contract` (`component.import`) naming an import that is not offered, or not with
+/// that type, the version wanted and the nearest there is.
+pub fn inspect_whole(
+    engine: &Engine,
+    bytes: &[u8],
+    settings: &EngineSettings,
+) -> Result<ComponentInspection, PlatformError> {
+    let declared = inspect(bytes, settings)?;
+    let reading = read::read(bytes)?;
+    let imports = &reading.outermost.imports;
+    refuse_unoffered(imports.iter().filter(|import| !import.is_type).map(|import| &*import.name.0))?;
+    let surface = reading.surface(&settings.prescan)?;
+    if let Some(end) = reading.outermost.shell_end {
+        check_types(engine, &bytes[..end])?;
+    }
+    let imports = reading.outermost.imports.into_iter().map(|import| import.name).collect();
+    Ok(ComponentInspection { surface, imports, declared_memory_bytes: declared.memory_bytes })
+}
+
+/// Links `shell`, the beginning of a component: its imports and what their types are made of, without any code.
+fn check_types(engine: &Engine, shell: &[u8]) -> Result<(), PlatformError> {
+    let shell = Component::from_binary(engine, shell)
+        .map_err(|error| malformed(format_args!("the imports do not validate: {}", error.root_cause())))?;
+    let (linker, imports) = bind_imports(engine, &shell)?;
+    linker.instantiate_pre(&shell).map(drop).map_err(|error| mistyped(&imports, &error))
+}
 
 /// Checks that `bytes` are a component whose declared sizes fit `settings`.
 ///

@@ -34,7 +34,7 @@ pub use compile::{CompileJob, Compiler, InProcessCompiler};
 pub use engine::{EngineReport, build as build_engine, compatibility as engine_compatibility, offered_features};
 pub use host::offered_interfaces;
 pub use images::{ImageLimits, ImageStore, Staged, anonymous_image, load_image};
-pub use inspect::inspect as inspect_component;
+pub use inspect::{WasmtimeInspector, inspect as inspect_component};
 pub use preparation::{CompilerChoice, Preparation};
 pub use prepare::PreparedComponent;
 pub use preparer::COMPILER_THREAD;

@@ -4,8 +4,10 @@
 //! limits. The engine may recurse on whatever passes, because its depth is bounded here.
 
 mod chains;
+mod extent;
 mod flatten;
 mod outline;
+mod scope;
 mod sections;
 mod tally;
 #[cfg(test)]

@@ -153,7 +153,8 @@ fn the_last_generation_refuses_change_instead_of_wrapping() {
 #[test]
 fn equal_policies_and_names_are_held_once() {
     let (catalog, release) = (empty(), plain());
-    let apply = |id| catalog.apply(apply_of(manifest("acme", "text", id), release.clone())).unwrap().deployment;
+    let (tenant, service) = ("a-tenant-with-a-name-too-long-to-be-kept-in-place", "and-a-service-with-such-a-name");
+    let apply = |id| catalog.apply(apply_of(manifest(tenant, service, id), release.clone())).unwrap().deployment;
     let (blue, green) = (apply("blue"), apply("green"));
     assert!(Arc::ptr_eq(blue.policy(), green.policy()));
     assert!(std::ptr::eq(blue.tenant().as_str(), green.tenant().as_str()));

@@ -36,9 +36,8 @@ fn a_restored_view_answers_as_the_one_that_was_written_down() {
     let again = Catalog::new(again);
     let next = again.apply(apply_of(manifest("acme", "text", "red"), plain())).unwrap().deployment;
     assert_eq!(next.generation(), 5, "generations go on where they were");
-    assert!(again.view().list(&tenant("acme"), None, None, PageBounds::default()).deployments.iter().all(|row| {
-        Arc::ptr_eq(row.policy(), next.policy()) && std::ptr::eq(row.tenant().as_str(), next.tenant().as_str())
-    }));
+    let rows = again.view().list(&tenant("acme"), None, None, PageBounds::default()).deployments;
+    assert!(rows.iter().all(|row| Arc::ptr_eq(row.policy(), next.policy())));
 }
 
 #[test]

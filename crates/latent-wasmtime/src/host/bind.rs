@@ -3,7 +3,6 @@
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use latent_executor::ImportName;
 use semver::Version;
-use wasmparser::{ComponentTypeRef, Parser, Payload};
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
 use wasmtime::component::{Component, HasData, Linker, LinkerInstance, ResourceTable};
@@ -127,30 +126,12 @@ pub fn bind_imports(
     Ok((linker, imports))
 }
 
-/// Refuses the first interface that `bytes`, a component, imports and that is not offered. Cheap: it reads the names of
-/// the imports and nothing else, so that what cannot run is not compiled first.
+/// Refuses the first of these imports that is not offered. Types are no such imports: nobody has to offer them.
 ///
 /// # Errors
 /// As [`bind_imports`].
-pub fn refuse_unoffered(bytes: &[u8]) -> Result<(), PlatformError> {
-    let mut depth = 0_usize;
-    for payload in Parser::new(0).parse_all(bytes) {
-        match payload {
-            // What does not parse is refused by whoever compiles it.
-            Err(_) => return Ok(()),
-            Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => depth += 1,
-            Ok(Payload::End(_)) => depth = depth.saturating_sub(1),
-            Ok(Payload::ComponentImportSection(imports)) if depth == 0 => {
-                for import in imports.into_iter().flatten() {
-                    if matches!(import.ty, ComponentTypeRef::Instance(_) | ComponentTypeRef::Func(_)) {
-                        offered(import.name.name)?;
-                    }
-                }
-            }
-            Ok(_) => (),
-        }
-    }
-    Ok(())
+pub fn refuse_unoffered<'a>(imports: impl IntoIterator<Item = &'a str>) -> Result<(), PlatformError> {
+    imports.into_iter().try_for_each(|import| offered(import).map(drop))
 }
 
 /// The interface that serves `import`: the same name on the same version track.

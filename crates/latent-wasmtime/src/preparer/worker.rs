@@ -16,9 +16,9 @@ use wasmtime::component::Component;
 use super::jobs::Begun;
 use super::{Desk, Prepared, Source};
 use crate::compile::{CompileJob, Compiler};
-use crate::host::refuse_unoffered;
+
 use crate::images::{ImageStore, Staged, anonymous_image, load_image};
-use crate::inspect::inspect;
+use crate::inspect::inspect_whole;
 use crate::prepare::{PreparedComponent, compile_error};
 use crate::settings::EngineSettings;
 
@@ -118,8 +118,7 @@ impl Workshop {
             return self.link(&component, key);
         }
         let artifact = verified.map_or_else(|| source.artifact(), Ok)?;
-        inspect(artifact.bytes(), &self.settings)?;
-        refuse_unoffered(artifact.bytes())?;
+        inspect_whole(&self.engine, artifact.bytes(), &self.settings)?;
         let component = self.compile(&artifact, key, source.tenant())?;
         self.link(&component, key)
     }

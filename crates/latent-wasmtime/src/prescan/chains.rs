@@ -1,57 +1,31 @@
-//! How many types refer to one another in a row. Types that are declared flat, one after the other, can still build on
-//! one another, and the validator keeps a depth for each that it cannot hold without bound.
+//! How far types reach: how many refer to one another in a row, and how many there are once each is spelled out
+//! wherever it is used. Types that are declared flat, one after the other, can still build on one another; the validator
+//! keeps a depth for each that it cannot hold without bound, and walks through all of a type at every use of it.
 //!
-//! Invariant: what is kept for a type is at least its depth as the validator counts it.
+//! Invariant: the extent that is kept for a thing is at least what the validator walks through.
 
 use wasmparser::{
     CanonicalFunction, ComponentAlias, ComponentDefinedType, ComponentExport, ComponentExternalKind, ComponentInstance,
-    ComponentOuterAliasKind, ComponentType, ComponentTypeRef, ComponentValType, TypeBounds,
+    ComponentOuterAliasKind, ComponentType, ComponentTypeRef, ComponentValType, Instance, TypeBounds,
 };
 
-use super::tally::{Refusal, within};
+use super::extent::{Extent, of_name};
+use super::scope::Scope;
+use super::tally::{Count, Refusal, within};
+use crate::settings::PrescanLimits;
 
-/// The depths of everything that has been defined so far, for each component and type declarator that is open.
+/// The extents of everything that has been defined so far, for each component and type declarator that is open.
 pub struct Chains {
     scopes: Vec<Scope>,
-    max: u32,
-}
-
-#[derive(Default)]
-struct Scope {
-    types: Vec<u16>,
-    functions: Vec<u16>,
-    instances: Vec<u16>,
-    components: Vec<u16>,
-    /// The deepest import or export.
-    deepest: u16,
-}
-
-impl Scope {
-    fn space(&mut self, kind: ComponentExternalKind) -> Option<&mut Vec<u16>> {
-        match kind {
-            ComponentExternalKind::Type => Some(&mut self.types),
-            ComponentExternalKind::Func => Some(&mut self.functions),
-            ComponentExternalKind::Instance => Some(&mut self.instances),
-            ComponentExternalKind::Component => Some(&mut self.components),
-            ComponentExternalKind::Module | ComponentExternalKind::Value => None,
-        }
-    }
-
-    fn get(&mut self, kind: ComponentExternalKind, index: u32) -> u16 {
-        self.space(kind).and_then(|space| space.get(index as usize).copied()).unwrap_or(1)
-    }
-
-    fn push(&mut self, kind: ComponentExternalKind, depth: u16) {
-        if let Some(space) = self.space(kind) {
-            space.push(depth);
-        }
-    }
+    depth_max: u32,
+    weight: Count,
 }
 
 impl Chains {
     /// Nothing is open.
-    pub fn new(max: u32) -> Self {
-        Self { scopes: Vec::new(), max }
+    pub fn new(limits: &PrescanLimits) -> Self {
+        let weight = Count::new("types that weigh {}", limits.type_weight_max, "prescan.type_weight_max");
+        Self { scopes: Vec::new(), depth_max: limits.type_chain_max, weight }
     }
 
     /// Opens a component or a declarator.
@@ -61,144 +35,231 @@ impl Chains {
 
     /// Closes the innermost declarator, which becomes a type of what is around it.
     pub fn close_type(&mut self) -> Result<(), Refusal> {
-        let depth = self.close();
-        self.define(ComponentExternalKind::Type, depth)
+        let extent = self.close();
+        self.define(ComponentExternalKind::Type, extent)
     }
 
     /// Closes the innermost component.
     pub fn close_component(&mut self) -> Result<(), Refusal> {
-        let depth = self.close();
-        self.define(ComponentExternalKind::Component, depth)
+        let extent = self.close();
+        self.define(ComponentExternalKind::Component, extent)
     }
 
-    fn close(&mut self) -> u16 {
-        self.scopes.pop().map_or(1, |scope| scope.deepest.saturating_add(1))
+    fn close(&mut self) -> Extent {
+        self.scopes.pop().map_or(Extent::FLAT, |scope| scope.public().inside())
     }
 
-    /// A type that holds no declarations.
+    /// A core module with so many imports and exports, which have been weighed.
+    pub fn core_module(&mut self, items: u32) -> Result<(), Refusal> {
+        self.define(ComponentExternalKind::Module, Extent::of_items(items))
+    }
+
+    /// A core type: a function type, or a module type with so many declarations.
+    pub fn core_type(&mut self, items: u32) {
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.core_types.push(Extent::of_items(items));
+        }
+    }
+
+    /// Weighs what belongs to no index space: an import or an export of a module, a declaration.
+    pub fn weigh(&mut self, more: u32) -> Result<(), Refusal> {
+        self.weight.add(more)
+    }
+
+    /// A type that holds no declarations. It is walked through when it is used; now, only what it names is.
     pub fn flat_type(&mut self, of: &ComponentType<'_>) -> Result<(), Refusal> {
-        let below = match of {
+        let (names, below) = match of {
             ComponentType::Defined(defined) => self.below_defined(defined),
             ComponentType::Func(function) => {
                 let params = function.params.iter().map(|(_, param)| *param);
-                self.deepest(params.chain(function.result))
+                let below = self.all(params.chain(function.result));
+                (function.params.iter().map(|(name, _)| of_name(name)).fold(0, u32::saturating_add), below)
             }
-            ComponentType::Resource { .. } | ComponentType::Component(_) | ComponentType::Instance(_) => 0,
+            ComponentType::Resource { .. } | ComponentType::Component(_) | ComponentType::Instance(_) => {
+                (0, Extent::NOTHING)
+            }
         };
-        self.define(ComponentExternalKind::Type, below.saturating_add(1))
+        self.weigh(names.saturating_add(1))?;
+        self.define(ComponentExternalKind::Type, below.with_names(names).inside().as_member())
     }
 
     /// An import, or an export that a declarator declares.
-    pub fn declared(&mut self, reference: ComponentTypeRef) -> Result<(), Refusal> {
-        let depth = self.of_reference(reference);
-        self.public(reference.kind(), depth)
+    pub fn declared(&mut self, name: &str, reference: ComponentTypeRef) -> Result<(), Refusal> {
+        let extent = self.of_reference(reference);
+        self.public(name, reference.kind(), extent)
     }
 
     /// An export of a component.
     pub fn exported(&mut self, export: &ComponentExport<'_>) -> Result<(), Refusal> {
-        let depth = self.get(export.kind, export.index);
-        let ascribed = export.ty.map_or(0, |reference| self.of_reference(reference));
-        self.public(export.kind, depth.max(ascribed))
+        let extent = self.get(export.kind, export.index);
+        let ascribed = export.ty.map_or(Extent::NOTHING, |reference| self.of_reference(reference));
+        self.weigh(ascribed.size)?;
+        self.public(export.name.name, export.kind, extent.or(ascribed))
     }
 
-    /// An alias. What an instance exports is no deeper than the instance.
+    /// An alias. What an instance exports reaches no further than the instance.
     pub fn alias(&mut self, alias: &ComponentAlias<'_>) -> Result<(), Refusal> {
-        let (kind, depth) = match *alias {
+        match *alias {
             ComponentAlias::InstanceExport { kind, instance_index, .. } => {
-                (kind, self.get(ComponentExternalKind::Instance, instance_index))
+                self.weigh(1)?;
+                let instance = self.get(ComponentExternalKind::Instance, instance_index);
+                self.define(kind, instance.member(kind))
             }
-            ComponentAlias::Outer { kind: ComponentOuterAliasKind::Type, count, index } => {
-                (ComponentExternalKind::Type, self.outer(ComponentExternalKind::Type, count, index))
+            ComponentAlias::CoreInstanceExport { .. } => self.weigh(1),
+            ComponentAlias::Outer { kind, count, index } => {
+                let kind = match kind {
+                    ComponentOuterAliasKind::Type => ComponentExternalKind::Type,
+                    ComponentOuterAliasKind::Component => ComponentExternalKind::Component,
+                    ComponentOuterAliasKind::CoreModule => ComponentExternalKind::Module,
+                    ComponentOuterAliasKind::CoreType => return self.outer_core_type(count, index),
+                };
+                let extent = self.outer(kind, count, index);
+                self.weigh(extent.size)?;
+                self.define(kind, extent)
             }
-            ComponentAlias::Outer { kind: ComponentOuterAliasKind::Component, count, index } => {
-                (ComponentExternalKind::Component, self.outer(ComponentExternalKind::Component, count, index))
-            }
-            ComponentAlias::Outer { .. } | ComponentAlias::CoreInstanceExport { .. } => return Ok(()),
-        };
-        self.define(kind, depth)
+        }
+    }
+
+    fn outer_core_type(&mut self, count: u32, index: u32) -> Result<(), Refusal> {
+        let scope = self.scopes.iter().nth_back(count as usize);
+        let extent = scope.and_then(|scope| scope.core_types.get(index as usize).copied()).unwrap_or(Extent::FLAT);
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.core_types.push(extent);
+        }
+        self.weigh(1)
     }
 
     /// An instance of a component, or one made of what is there.
     pub fn instance(&mut self, instance: &ComponentInstance<'_>) -> Result<(), Refusal> {
-        let depth = match instance {
-            ComponentInstance::Instantiate { component_index, .. } => {
+        let extent = match instance {
+            ComponentInstance::Instantiate { component_index, args } => {
+                let names = args.iter().map(|arg| of_name(arg.name)).fold(0, u32::saturating_add);
+                self.weigh(names)?;
                 self.get(ComponentExternalKind::Component, *component_index)
             }
             ComponentInstance::FromExports(exports) => {
-                let below = exports.iter().map(|export| self.get(export.kind, export.index)).max();
-                below.unwrap_or(0).saturating_add(1)
+                let mut below = Extent::NOTHING;
+                for export in exports {
+                    let extent = self.get(export.kind, export.index).with_names(of_name(export.name.name));
+                    below = below.and(extent);
+                }
+                below.inside()
             }
         };
-        self.define(ComponentExternalKind::Instance, depth)
+        self.weigh(extent.size)?;
+        self.define(ComponentExternalKind::Instance, extent)
     }
 
-    /// A canonical definition, of which only a lift makes something that types are known of.
-    pub fn canonical(&mut self, function: &CanonicalFunction) -> Result<(), Refusal> {
-        let CanonicalFunction::Lift { type_index, .. } = function else { return Ok(()) };
-        let depth = self.get(ComponentExternalKind::Type, *type_index);
-        self.define(ComponentExternalKind::Func, depth)
-    }
-
-    fn below_defined(&mut self, defined: &ComponentDefinedType<'_>) -> u16 {
-        match defined {
-            ComponentDefinedType::Record(fields) => self.deepest(fields.iter().map(|(_, field)| *field)),
-            ComponentDefinedType::Variant(cases) => self.deepest(cases.iter().filter_map(|case| case.ty)),
-            ComponentDefinedType::Tuple(types) => self.deepest(types.iter().copied()),
-            ComponentDefinedType::List(of)
-            | ComponentDefinedType::FixedLengthList(of, _)
-            | ComponentDefinedType::Option(of) => self.deepest([*of]),
-            ComponentDefinedType::Map(key, value) => self.deepest([*key, *value]),
-            ComponentDefinedType::Result { ok, err } => self.deepest(ok.iter().chain(err).copied()),
-            ComponentDefinedType::Future(of) | ComponentDefinedType::Stream(of) => self.deepest(*of),
-            ComponentDefinedType::Own(of) | ComponentDefinedType::Borrow(of) => {
-                self.get(ComponentExternalKind::Type, *of)
+    /// An instance of a core module, or one made of what is there.
+    pub fn core_instance(&mut self, instance: &Instance<'_>) -> Result<(), Refusal> {
+        let weight = match instance {
+            Instance::Instantiate { module_index, args } => {
+                let module = self.get(ComponentExternalKind::Module, *module_index).size;
+                args.iter().map(|arg| of_name(arg.name)).fold(module, u32::saturating_add)
             }
-            ComponentDefinedType::Primitive(_) | ComponentDefinedType::Flags(_) | ComponentDefinedType::Enum(_) => 0,
+            Instance::FromExports(exports) => {
+                exports.iter().map(|export| of_name(export.name)).fold(1, u32::saturating_add)
+            }
+        };
+        self.weigh(weight)
+    }
+
+    /// A canonical definition. A lift makes something that types are known of; that and a lowering walk through one.
+    pub fn canonical(&mut self, function: &CanonicalFunction) -> Result<(), Refusal> {
+        match function {
+            CanonicalFunction::Lift { type_index, .. } => {
+                let extent = self.get(ComponentExternalKind::Type, *type_index);
+                self.weigh(extent.size)?;
+                self.define(ComponentExternalKind::Func, extent)
+            }
+            CanonicalFunction::Lower { func_index, .. } => {
+                let extent = self.get(ComponentExternalKind::Func, *func_index);
+                self.weigh(extent.size)
+            }
+            _ => self.weigh(1),
         }
     }
 
-    fn deepest(&mut self, types: impl IntoIterator<Item = ComponentValType>) -> u16 {
-        let depths = types.into_iter().map(|of| match of {
-            ComponentValType::Primitive(_) => 1,
-            ComponentValType::Type(index) => self.get(ComponentExternalKind::Type, index),
-        });
-        depths.max().unwrap_or(0)
+    /// What a type refers to, and the weight of its names.
+    fn below_defined(&mut self, defined: &ComponentDefinedType<'_>) -> (u32, Extent) {
+        let sum = |names: &mut dyn Iterator<Item = &str>| names.map(of_name).fold(0, u32::saturating_add);
+        match defined {
+            ComponentDefinedType::Record(fields) => {
+                (sum(&mut fields.iter().map(|(name, _)| *name)), self.all(fields.iter().map(|(_, field)| *field)))
+            }
+            ComponentDefinedType::Variant(cases) => {
+                (sum(&mut cases.iter().map(|case| case.name)), self.all(cases.iter().filter_map(|case| case.ty)))
+            }
+            ComponentDefinedType::Tuple(types) => (as_weight(types.len()), self.all(types.iter().copied())),
+            ComponentDefinedType::Flags(names) | ComponentDefinedType::Enum(names) => {
+                (sum(&mut names.iter().copied()), Extent::NOTHING)
+            }
+            ComponentDefinedType::List(of)
+            | ComponentDefinedType::FixedLengthList(of, _)
+            | ComponentDefinedType::Option(of) => (0, self.all([*of])),
+            ComponentDefinedType::Map(key, value) => (0, self.all([*key, *value])),
+            ComponentDefinedType::Result { ok, err } => (0, self.all(ok.iter().chain(err).copied())),
+            ComponentDefinedType::Future(of) | ComponentDefinedType::Stream(of) => (0, self.all(*of)),
+            ComponentDefinedType::Own(of) | ComponentDefinedType::Borrow(of) => {
+                (0, self.get(ComponentExternalKind::Type, *of))
+            }
+            ComponentDefinedType::Primitive(_) => (0, Extent::NOTHING),
+        }
     }
 
-    fn of_reference(&mut self, reference: ComponentTypeRef) -> u16 {
+    fn all(&mut self, types: impl IntoIterator<Item = ComponentValType>) -> Extent {
+        types.into_iter().fold(Extent::NOTHING, |all, of| {
+            all.and(match of {
+                ComponentValType::Primitive(_) => Extent::FLAT,
+                ComponentValType::Type(index) => self.get(ComponentExternalKind::Type, index),
+            })
+        })
+    }
+
+    fn of_reference(&mut self, reference: ComponentTypeRef) -> Extent {
         match reference {
             ComponentTypeRef::Func(of)
             | ComponentTypeRef::Instance(of)
             | ComponentTypeRef::Component(of)
             | ComponentTypeRef::Type(TypeBounds::Eq(of))
             | ComponentTypeRef::Value(ComponentValType::Type(of)) => self.get(ComponentExternalKind::Type, of),
-            ComponentTypeRef::Module(_)
-            | ComponentTypeRef::Type(TypeBounds::SubResource)
-            | ComponentTypeRef::Value(ComponentValType::Primitive(_)) => 1,
+            ComponentTypeRef::Module(of) => {
+                let scope = self.scopes.last();
+                scope.and_then(|scope| scope.core_types.get(of as usize).copied()).unwrap_or(Extent::FLAT)
+            }
+            ComponentTypeRef::Type(TypeBounds::SubResource)
+            | ComponentTypeRef::Value(ComponentValType::Primitive(_)) => Extent::FLAT,
         }
     }
 
     /// What the validator will refuse because it is not there counts as flat.
-    fn get(&mut self, kind: ComponentExternalKind, index: u32) -> u16 {
+    fn get(&mut self, kind: ComponentExternalKind, index: u32) -> Extent {
         self.outer(kind, 0, index)
     }
 
-    fn outer(&mut self, kind: ComponentExternalKind, count: u32, index: u32) -> u16 {
-        self.scopes.iter_mut().nth_back(count as usize).map_or(1, |scope| scope.get(kind, index))
+    fn outer(&mut self, kind: ComponentExternalKind, count: u32, index: u32) -> Extent {
+        self.scopes.iter_mut().nth_back(count as usize).map_or(Extent::FLAT, |scope| scope.get(kind, index))
     }
 
-    fn public(&mut self, kind: ComponentExternalKind, depth: u16) -> Result<(), Refusal> {
+    fn public(&mut self, name: &str, kind: ComponentExternalKind, extent: Extent) -> Result<(), Refusal> {
+        let named = extent.with_names(of_name(name));
+        self.weigh(named.size)?;
         if let Some(scope) = self.scopes.last_mut() {
-            scope.deepest = scope.deepest.max(depth);
+            scope.publish(named);
         }
-        self.define(kind, depth)
+        self.define(kind, extent)
     }
 
-    fn define(&mut self, kind: ComponentExternalKind, depth: u16) -> Result<(), Refusal> {
-        within("types in a chain", u64::from(depth), u64::from(self.max), "prescan.type_chain_max")?;
+    fn define(&mut self, kind: ComponentExternalKind, extent: Extent) -> Result<(), Refusal> {
+        let depth = u64::from(extent.depth);
+        within("types in a chain", depth, u64::from(self.depth_max), "prescan.type_chain_max")?;
         if let Some(scope) = self.scopes.last_mut() {
-            scope.push(kind, depth);
+            scope.push(kind, extent);
         }
         Ok(())
     }
+}
+
+fn as_weight(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -46,6 +46,8 @@ pub struct Module {
     pub memories: u32,
     /// Tables it defines.
     pub tables: u32,
+    /// What it imports and exports.
+    pub items: u32,
 }
 
 /// The index spaces that matter here.

@@ -33,7 +33,7 @@ pub fn read<'a>(bytes: &'a [u8], limits: &PrescanLimits) -> Result<Scanned<'a>, 
         bytes,
         limits,
         tally: Tally::new(limits),
-        chains: Chains::new(limits.type_chain_max),
+        chains: Chains::new(limits),
         open: Vec::new(),
         outline: Outline::default(),
         declared: Declared::default(),
@@ -136,7 +136,7 @@ impl<'a> Pass<'a, '_> {
                 self.tally.imports.add(section.count())?;
                 for import in section {
                     let import = import?;
-                    self.chains.declared(import.ty)?;
+                    self.chains.declared(import.name.name, import.ty)?;
                     self.weigh_name(at, import.name.name)?;
                     if let Some(sort) = Sort::of(import.ty.kind()) {
                         let name = self.outline.name(import.name.name);
@@ -168,7 +168,9 @@ impl<'a> Pass<'a, '_> {
     fn core_instances(&mut self, at: usize, section: SectionLimited<'a, Instance<'a>>) -> Result<(), Refusal> {
         self.weigh(at, section.count())?;
         for instance in section {
-            match instance? {
+            let instance = instance?;
+            self.chains.core_instance(&instance)?;
+            match instance {
                 Instance::Instantiate { module_index, args } => {
                     self.weigh(at, args.len() as u64)?;
                     self.step(at, Step::CoreInstance(module_index));

@@ -1,9 +1,12 @@
 //! The walk over type declarators, which may nest: the engine's readers recurse into them, this walk does not.
 //! Whatever does not nest is left to those readers.
 
-use wasmparser::{BinaryReader, ComponentExternName, ComponentImport, CoreType, FromReader, ModuleTypeDeclaration};
+use wasmparser::{
+    BinaryReader, ComponentExternName, ComponentImport, CompositeInnerType, CoreType, ModuleTypeDeclaration, RecGroup,
+};
 
 use super::chains::Chains;
+use super::extent::{of_core_function, of_name};
 use super::tally::{Refusal, Tally, within};
 use crate::settings::PrescanLimits;
 
@@ -44,25 +47,33 @@ pub fn walk_core(
     Walk { reader, limits, tally, chains, levels: Vec::new() }.run(Inside::CoreTypeSection)
 }
 
+struct Level {
+    inside: Inside,
+    /// Declarations in all.
+    count: u32,
+    /// Declarations that are still to come.
+    left: u32,
+}
+
 struct Walk<'a, 't> {
     reader: BinaryReader<'a>,
     limits: &'t PrescanLimits,
     tally: &'t mut Tally,
     chains: &'t mut Chains,
-    /// The open levels, the section first, each with the declarations it still has to come.
-    levels: Vec<(Inside, u32)>,
+    /// The open levels, the section first.
+    levels: Vec<Level>,
 }
 
 impl<'a> Walk<'a, '_> {
     fn run(mut self, section: Inside) -> Result<(), Refusal> {
         self.open(section)?;
-        while let Some((inside, left)) = self.levels.last_mut() {
-            let Some(fewer) = left.checked_sub(1) else {
+        while let Some(level) = self.levels.last_mut() {
+            let Some(fewer) = level.left.checked_sub(1) else {
                 self.close()?;
                 continue;
             };
-            *left = fewer;
-            match *inside {
+            level.left = fewer;
+            match level.inside {
                 Inside::TypeSection => self.component_type()?,
                 Inside::CoreTypeSection => self.core_type()?,
                 Inside::Module => self.module_declaration()?,
@@ -81,7 +92,7 @@ impl<'a> Walk<'a, '_> {
         within("levels of nested types", depth, allowed, "prescan.type_depth_max")?;
         let declarations = self.reader.read_var_u32()?;
         self.tally.types.add(declarations)?;
-        self.levels.push((inside, declarations));
+        self.levels.push(Level { inside, count: declarations, left: declarations });
         if matches!(inside, Inside::Component | Inside::Instance) {
             self.chains.open();
         }
@@ -90,7 +101,11 @@ impl<'a> Walk<'a, '_> {
 
     fn close(&mut self) -> Result<(), Refusal> {
         match self.levels.pop() {
-            Some((Inside::Component | Inside::Instance, _)) => self.chains.close_type(),
+            Some(Level { inside: Inside::Component | Inside::Instance, .. }) => self.chains.close_type(),
+            Some(Level { inside: Inside::Module, count, .. }) => {
+                self.chains.core_type(count);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -112,7 +127,13 @@ impl<'a> Walk<'a, '_> {
                 self.open(Inside::Module)
             }
             RECURSION_GROUP => Err(self.malformed("recursion groups are not offered".to_owned())),
-            _ => self.flat::<CoreType<'a>>(),
+            _ => {
+                if let CoreType::Rec(group) = self.reader.read()? {
+                    self.weigh_core_functions(&group)?;
+                }
+                self.chains.core_type(0);
+                Ok(())
+            }
         }
     }
 
@@ -123,11 +144,11 @@ impl<'a> Walk<'a, '_> {
             0x02 => self.chains.alias(&self.reader.read()?),
             0x03 if inside == Inside::Component => {
                 let import: ComponentImport<'_> = self.reader.read()?;
-                self.chains.declared(import.ty)
+                self.chains.declared(import.name.name, import.ty)
             }
             0x04 => {
-                self.flat::<ComponentExternName<'a>>()?;
-                self.chains.declared(self.reader.read()?)
+                let name: ComponentExternName<'_> = self.reader.read()?;
+                self.chains.declared(name.name, self.reader.read()?)
             }
             byte => Err(self.malformed(format!("a declaration cannot begin with the byte 0x{byte:02x}"))),
         }
@@ -138,13 +159,21 @@ impl<'a> Walk<'a, '_> {
         if ahead.read_u8()? == 0x01 && ahead.read_u8()? == RECURSION_GROUP {
             return Err(self.malformed("recursion groups are not offered".to_owned()));
         }
-        self.flat::<ModuleTypeDeclaration<'a>>()
+        match self.reader.read()? {
+            ModuleTypeDeclaration::Type(group) => self.weigh_core_functions(&group),
+            ModuleTypeDeclaration::Export { name, .. } => self.chains.weigh(of_name(name)),
+            ModuleTypeDeclaration::Import(import) => {
+                self.chains.weigh(of_name(import.module).saturating_add(of_name(import.name)))
+            }
+            ModuleTypeDeclaration::OuterAlias { .. } => self.chains.weigh(1),
+        }
     }
 
-    /// Reads something that holds no declarations.
-    fn flat<T: FromReader<'a>>(&mut self) -> Result<(), Refusal> {
-        let _read: T = self.reader.read()?;
-        Ok(())
+    fn weigh_core_functions(&mut self, group: &RecGroup) -> Result<(), Refusal> {
+        group.types().try_for_each(|ty| match &ty.composite_type.inner {
+            CompositeInnerType::Func(function) => self.chains.weigh(of_core_function(function)),
+            _ => self.chains.weigh(1),
+        })
     }
 
     fn next_byte(&self) -> Result<u8, Refusal> {

@@ -1,7 +1,11 @@
-//! From the engine's types to the closed tree of `latent-core`, once per prepared component.
+//! From the types of a component to the closed tree of `latent-core`, whether the engine or the bytes tell them.
 //!
 //! Owns what is refused and why. Invariant: whatever a component declares, the tree is at most [`TYPE_DEPTH_MAX`] deep,
 //! and its types and names are charged to a [`TypeBudget`].
+
+mod shape;
+
+pub use shape::{Function, Shape, Typed};
 
 use latent_core::contract::{Case, Field, FunctionSignature, ValueType};
 use latent_core::error::cut;
@@ -10,6 +14,9 @@ use wasmtime::component::types::ComponentFunc;
 
 /// How deep a type may nest.
 pub const TYPE_DEPTH_MAX: u32 = 64;
+
+/// Bytes of a place in a signature; a longer one is cut.
+const PLACE_BYTES_MAX: usize = 1024;
 
 /// Why a function's type cannot be called from outside. The place reads like `params.order.lines[].handle`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,14 +51,36 @@ pub enum UnsupportedType {
 /// are a graph with sharing, and a tree of it can be exponentially larger than the component.
 #[derive(Debug, Clone)]
 pub struct TypeBudget {
-    nodes_max: usize,
-    nodes_left: usize,
-    name_bytes_max: usize,
-    name_bytes_left: usize,
+    nodes: Allowance,
+    name_bytes: Allowance,
+}
+
+/// One dimension of a budget.
+#[derive(Debug, Clone, Copy)]
+struct Allowance {
+    max: usize,
+    left: usize,
+}
+
+impl Allowance {
+    fn new(max: usize) -> Self {
+        Self { max, left: max }
+    }
+
+    /// `part`, or what is left of this if that is less.
+    fn part(self, part: Self) -> Self {
+        if self.left < part.left { self } else { part }
+    }
+
+    fn take(&mut self, what: &'static str, count: usize) -> Result<(), Refusal> {
+        let large = Reason::Large { what, max: self.max };
+        self.left = self.left.checked_sub(count).ok_or(Refusal::new(large))?;
+        Ok(())
+    }
 }
 
 impl Default for TypeBudget {
-    /// 16,384 types and names, 1 MiB of names.
+    /// The budget of one signature: 16,384 types and names, 1 MiB of names.
     fn default() -> Self {
         Self::new(16_384, 1 << 20)
     }
@@ -77,7 +106,13 @@ impl TypeBudget {
     /// A budget of `nodes_max` types and names, and of `name_bytes_max` bytes of names.
     #[must_use]
     pub fn new(nodes_max: usize, name_bytes_max: usize) -> Self {
-        Self { nodes_max, nodes_left: nodes_max, name_bytes_max, name_bytes_left: name_bytes_max }
+        Self { nodes: Allowance::new(nodes_max), name_bytes: Allowance::new(name_bytes_max) }
+    }
+
+    /// The budget of all signatures of a component: 262,144 types and names, 4 MiB of names.
+    #[must_use]
+    pub fn of_component() -> Self {
+        Self::new(262_144, 4 << 20)
     }
 
     /// The signature of a function, charged to this budget.
@@ -85,114 +120,108 @@ impl TypeBudget {
     /// # Errors
     /// [`UnsupportedType`] as for [`signature`]; what was charged until then stays charged.
     pub fn signature(&mut self, func: &ComponentFunc) -> Result<FunctionSignature, UnsupportedType> {
-        if func.async_() {
+        self.function(&func.into())
+    }
+
+    /// One of several signatures: within the budget of one, and charged to this one of all.
+    pub(crate) fn one_signature<T: Typed>(
+        &mut self,
+        func: &Function<'_, T>,
+    ) -> Result<FunctionSignature, UnsupportedType> {
+        let one = Self::default();
+        let mut part = Self { nodes: self.nodes.part(one.nodes), name_bytes: self.name_bytes.part(one.name_bytes) };
+        let whole = part.clone();
+        let signature = part.function(func);
+        self.nodes.left -= whole.nodes.left - part.nodes.left;
+        self.name_bytes.left -= whole.name_bytes.left - part.name_bytes.left;
+        signature
+    }
+
+    fn function<T: Typed>(&mut self, func: &Function<'_, T>) -> Result<FunctionSignature, UnsupportedType> {
+        if func.is_async {
             return Err(Refusal::not_a_value("an async function").at("func"));
         }
         let mut params = Vec::new();
-        for (name, ty) in func.params() {
-            let field = self.name(name).and_then(|name| Ok(Field { name, ty: self.convert(&ty, 1)? }));
+        for (name, ty) in &func.params {
+            let field = self.name(name).and_then(|name| Ok(Field { name, ty: self.convert(ty, 1)? }));
             params.push(field.map_err(|refusal| refusal.inside(&format!(".{}", shown(name))).at("params"))?);
         }
-        let mut results = func.results();
-        let result = results.next().map(|ty| self.convert(&ty, 1)).transpose().map_err(|r| r.at("result"))?;
-        if results.next().is_some() {
+        let result = func.results.first().map(|ty| self.convert(ty, 1)).transpose().map_err(|r| r.at("result"))?;
+        if func.results.len() > 1 {
             return Err(Refusal::not_a_value("one of several results").at("result"));
         }
         Ok(FunctionSignature { params, result })
     }
 
-    fn convert(&mut self, ty: &Type, depth: u32) -> Result<ValueType, Refusal> {
+    fn convert<T: Typed>(&mut self, ty: &T, depth: u32) -> Result<ValueType, Refusal> {
         if depth > TYPE_DEPTH_MAX {
             return Err(Refusal::new(Reason::Deep));
         }
         self.node()?;
-        let not_a_value = |kind| Err(Refusal::not_a_value(kind));
-        Ok(match ty {
-            Type::Bool => ValueType::Bool,
-            Type::S8 => ValueType::S8,
-            Type::U8 => ValueType::U8,
-            Type::S16 => ValueType::S16,
-            Type::U16 => ValueType::U16,
-            Type::S32 => ValueType::S32,
-            Type::U32 => ValueType::U32,
-            Type::S64 => ValueType::S64,
-            Type::U64 => ValueType::U64,
-            Type::Float32 => ValueType::F32,
-            Type::Float64 => ValueType::F64,
-            Type::Char => ValueType::Char,
-            Type::String => ValueType::String,
-            Type::List(list) => ValueType::List(self.inner(&list.ty(), "[]", depth)?),
-            Type::Option(option) => ValueType::Option(self.inner(&option.ty(), ".some", depth)?),
-            Type::Enum(names) => ValueType::Enum(self.names(names.names())?),
-            Type::Flags(names) => ValueType::Flags(self.names(names.names())?),
-            Type::Tuple(_) | Type::Record(_) | Type::Variant(_) | Type::Result(_) => self.composite(ty, depth)?,
-            Type::Map(_) => return not_a_value("a map"),
-            Type::FixedLengthList(_) => return not_a_value("a fixed-length list"),
-            Type::Own(_) => return not_a_value("an owned resource"),
-            Type::Borrow(_) => return not_a_value("a borrowed resource"),
-            Type::Future(_) => return not_a_value("a future"),
-            Type::Stream(_) => return not_a_value("a stream"),
-            Type::ErrorContext => return not_a_value("an error-context"),
-        })
-    }
-
-    fn composite(&mut self, ty: &Type, depth: u32) -> Result<ValueType, Refusal> {
-        Ok(match ty {
-            Type::Tuple(tuple) => {
-                let mut types = Vec::new();
-                for (at, ty) in tuple.types().enumerate() {
-                    let element = self.convert(&ty, depth + 1);
-                    types.push(element.map_err(|refusal| refusal.inside(&format!("[{at}]")))?);
-                }
-                ValueType::Tuple(types)
-            }
-            Type::Record(record) => {
-                let mut fields = Vec::new();
-                for field in record.fields() {
-                    let name = self.name(field.name)?;
-                    let ty = self.convert(&field.ty, depth + 1);
-                    let ty = ty.map_err(|refusal| refusal.inside(&format!(".{}", shown(field.name))))?;
-                    fields.push(Field { name, ty });
-                }
-                ValueType::Record(fields)
-            }
-            Type::Variant(variant) => {
-                let mut cases = Vec::new();
-                for case in variant.cases() {
-                    let name = self.name(case.name)?;
-                    let payload = case.ty.map(|ty| self.convert(&ty, depth + 1)).transpose();
-                    let payload = payload.map_err(|refusal| refusal.inside(&format!(".{}", shown(case.name))))?;
-                    cases.push(Case { name, payload });
-                }
-                ValueType::Variant(cases)
-            }
-            Type::Result(result) => {
-                let ok = result.ok().map(|ty| self.inner(&ty, ".ok", depth)).transpose()?;
-                let err = result.err().map(|ty| self.inner(&ty, ".err", depth)).transpose()?;
+        Ok(match ty.shape() {
+            Shape::Plain(plain) => plain,
+            Shape::NotAValue(kind) => return Err(Refusal::not_a_value(kind)),
+            Shape::List(element) => ValueType::List(self.inner(&element, "[]", depth)?),
+            Shape::Option(inner) => ValueType::Option(self.inner(&inner, ".some", depth)?),
+            Shape::Enum(names) => ValueType::Enum(self.names(names)?),
+            Shape::Flags(names) => ValueType::Flags(self.names(names)?),
+            Shape::Tuple(types) => ValueType::Tuple(self.elements(&types, depth)?),
+            Shape::Record(fields) => ValueType::Record(self.fields(&fields, depth)?),
+            Shape::Variant(cases) => ValueType::Variant(self.cases(&cases, depth)?),
+            Shape::Result { ok, err } => {
+                let ok = ok.map(|ty| self.inner(&ty, ".ok", depth)).transpose()?;
+                let err = err.map(|ty| self.inner(&ty, ".err", depth)).transpose()?;
                 ValueType::Result { ok, err }
             }
-            _ => unreachable!("only the four types above are composites"),
         })
     }
 
-    fn inner(&mut self, ty: &Type, segment: &str, depth: u32) -> Result<Box<ValueType>, Refusal> {
+    fn elements<T: Typed>(&mut self, types: &[T], depth: u32) -> Result<Vec<ValueType>, Refusal> {
+        let mut elements = Vec::new();
+        for (at, ty) in types.iter().enumerate() {
+            let element = self.convert(ty, depth + 1);
+            elements.push(element.map_err(|refusal| refusal.inside(&format!("[{at}]")))?);
+        }
+        Ok(elements)
+    }
+
+    fn fields<T: Typed>(&mut self, types: &[(&str, T)], depth: u32) -> Result<Vec<Field>, Refusal> {
+        let mut fields = Vec::new();
+        for (shown_name, ty) in types {
+            let name = self.name(shown_name)?;
+            let ty = self.convert(ty, depth + 1);
+            let ty = ty.map_err(|refusal| refusal.inside(&format!(".{}", shown(shown_name))))?;
+            fields.push(Field { name, ty });
+        }
+        Ok(fields)
+    }
+
+    fn cases<T: Typed>(&mut self, types: &[(&str, Option<T>)], depth: u32) -> Result<Vec<Case>, Refusal> {
+        let mut cases = Vec::new();
+        for (shown_name, ty) in types {
+            let name = self.name(shown_name)?;
+            let payload = ty.as_ref().map(|ty| self.convert(ty, depth + 1)).transpose();
+            let payload = payload.map_err(|refusal| refusal.inside(&format!(".{}", shown(shown_name))))?;
+            cases.push(Case { name, payload });
+        }
+        Ok(cases)
+    }
+
+    fn inner<T: Typed>(&mut self, ty: &T, segment: &str, depth: u32) -> Result<Box<ValueType>, Refusal> {
         self.convert(ty, depth + 1).map(Box::new).map_err(|refusal| refusal.inside(segment))
     }
 
-    fn names<'a>(&mut self, names: impl Iterator<Item = &'a str>) -> Result<Vec<Box<str>>, Refusal> {
-        names.map(|name| self.node().and_then(|()| self.name(name))).collect()
+    fn names(&mut self, names: Vec<&str>) -> Result<Vec<Box<str>>, Refusal> {
+        names.into_iter().map(|name| self.node().and_then(|()| self.name(name))).collect()
     }
 
     fn name(&mut self, name: &str) -> Result<Box<str>, Refusal> {
-        let large = Reason::Large { what: "bytes of names", max: self.name_bytes_max };
-        self.name_bytes_left = self.name_bytes_left.checked_sub(name.len()).ok_or(Refusal::new(large))?;
+        self.name_bytes.take("bytes of names", name.len())?;
         Ok(name.into())
     }
 
     fn node(&mut self) -> Result<(), Refusal> {
-        let large = Reason::Large { what: "types and names", max: self.nodes_max };
-        self.nodes_left = self.nodes_left.checked_sub(1).ok_or(Refusal::new(large))?;
-        Ok(())
+        self.nodes.take("types and names", 1)
     }
 }
 
@@ -223,7 +252,7 @@ impl Refusal {
     }
 
     fn at(self, root: &str) -> UnsupportedType {
-        let place = format!("{root}{}", self.inside);
+        let place = cut(&format!("{root}{}", self.inside), PLACE_BYTES_MAX).to_owned();
         match self.reason {
             Reason::NotAValue(kind) => UnsupportedType::NotAValue { place, kind },
             Reason::Deep => UnsupportedType::TooDeep { place },

@@ -2,6 +2,7 @@
 
 use wasmparser::{Encoding, Payload};
 
+use super::super::extent::{of_core_function, of_name};
 use super::super::tally::{Refusal, within};
 use super::{Pass, is_a};
 use crate::inspect::WASM_PAGE_BYTES;
@@ -11,11 +12,26 @@ impl<'a> Pass<'a, '_> {
     pub(super) fn of_module(&mut self, at: usize, payload: Payload<'a>) -> Result<(), Refusal> {
         match payload {
             Payload::Version { encoding, range, .. } => is_a(Encoding::Module, encoding, range.start),
-            Payload::TypeSection(section) => self.tally.types.add(section.count()),
-            Payload::ImportSection(section) => self.tally.imports.add(section.count()),
+            Payload::TypeSection(section) => {
+                self.tally.types.add(section.count())?;
+                section.into_iter_err_on_gc_types().try_for_each(|ty| self.chains.weigh(of_core_function(&ty?)))
+            }
+            Payload::ImportSection(section) => {
+                self.tally.imports.add(section.count())?;
+                self.items(at, section.count());
+                for import in section.into_imports() {
+                    let import = import?;
+                    self.chains.weigh(of_name(import.module).saturating_add(of_name(import.name)))?;
+                }
+                Ok(())
+            }
             Payload::FunctionSection(section) => self.tally.functions.add(section.count()),
             Payload::GlobalSection(section) => self.tally.globals.add(section.count()),
-            Payload::ExportSection(section) => self.tally.exports.add(section.count()),
+            Payload::ExportSection(section) => {
+                self.tally.exports.add(section.count())?;
+                self.items(at, section.count());
+                section.into_iter().try_for_each(|export| self.chains.weigh(of_name(export?.name)))
+            }
             Payload::ElementSection(section) => self.tally.element_segments.add(section.count()),
             Payload::DataSection(section) => self.tally.data_segments.add(section.count()),
             Payload::CodeSectionEntry(body) => {
@@ -43,9 +59,14 @@ impl<'a> Pass<'a, '_> {
             }
             Payload::End(_) => {
                 self.open.pop();
-                Ok(())
+                self.chains.core_module(self.outline.modules[at].items)
             }
             _ => Ok(()),
         }
+    }
+
+    fn items(&mut self, at: usize, more: u32) {
+        let items = &mut self.outline.modules[at].items;
+        *items = items.saturating_add(more);
     }
 }

@@ -4,14 +4,24 @@
 //! Invariant: whatever the bytes do to a compiler comes back as one typed error; the image file is worth something only
 //! after success.
 
+mod child;
+mod functions;
 mod in_process;
+mod jail;
+mod limits;
+mod parent;
+mod protocol;
+mod watch;
 
 use std::fs::File;
 
 use latent_core::{PlatformError, TenantId};
 use latent_executor::ComponentArtifact;
 
+pub use child::compile_child;
 pub use in_process::InProcessCompiler;
+pub use limits::CompileLimits;
+pub use parent::{COMPILE_COMMAND, ChildCompiler, ChildOptions, FunctionsOptions};
 
 /// Turns component bytes into an image. Two implementations: [`InProcessCompiler`] and [`ChildCompiler`].
 pub trait Compiler: Send + Sync {

@@ -22,6 +22,7 @@ use latent_executor::PreparationKey;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+pub(crate) use directory::prepare as prepare_directory;
 use directory::{Entry, Name};
 pub use mapped::{anonymous_image, load_image};
 

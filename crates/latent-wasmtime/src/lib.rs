@@ -30,7 +30,10 @@ mod ticker;
 pub mod values;
 
 pub use backend::{Phase0WasmtimeBackend, WasmtimeBackend};
-pub use compile::{CompileJob, Compiler, InProcessCompiler};
+pub use compile::{
+    COMPILE_COMMAND, ChildCompiler, ChildOptions, CompileJob, CompileLimits, Compiler, FunctionsOptions,
+    InProcessCompiler, compile_child,
+};
 pub use engine::{EngineReport, build as build_engine, compatibility as engine_compatibility, offered_features};
 pub use host::offered_interfaces;
 pub use images::{ImageLimits, ImageStore, Staged, anonymous_image, load_image};

@@ -42,12 +42,8 @@ impl Shared {
         let (engine, report) = engine::build(&settings)?;
         let interval = Duration::from_millis(u64::from(settings.epoch_tick_interval_millis.max(1)));
         let ticker = Ticker::start(&engine, interval).map_err(|error| no_thread(&error))?;
-        let workshop = Workshop {
-            engine: engine.clone(),
-            settings: settings.clone(),
-            compiler: preparation.compiler(&engine),
-            images: preparation.images,
-        };
+        let (compiler, images) = preparation.into_parts(&engine, &settings)?;
+        let workshop = Workshop { engine: engine.clone(), settings: settings.clone(), compiler, images };
         let preparer = Preparer::start(workshop, &settings).map_err(|error| no_thread(&error))?;
         let ready = ReadyPins::new(ReadyBounds {
             pins_max: u64::from(settings.ready_pins_max),

@@ -30,6 +30,10 @@ pub struct Cli {
 pub enum Command {
     /// Calls one exported function of a component, in a cell of a node that lives as long as the command
     Run(RunArgs),
+
+    /// The compiler's half of this program; only another latent can make use of it
+    #[command(name = latent_wasmtime::COMPILE_COMMAND, hide = true)]
+    CompileComponent,
 }
 
 /// What `latent run` takes.
@@ -183,8 +187,10 @@ mod tests {
     use latent_wasmtime::EngineSettings;
 
     fn parse(line: &[&str]) -> Result<RunArgs, clap::Error> {
-        let Cli { command: Command::Run(args) } = Cli::try_parse_from([&["latent", "run", "c.wasm"], line].concat())?;
-        Ok(args)
+        match Cli::try_parse_from([&["latent", "run", "c.wasm"], line].concat())?.command {
+            Command::Run(args) => Ok(args),
+            other => panic!("parsed as {other:?}"),
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ fn main() -> ExitCode {
     quiet_compiler();
     match Cli::try_parse() {
         Ok(Cli { command: Command::Run(args) }) => run::run(&args).into(),
+        Ok(Cli { command: Command::CompileComponent }) => latent_wasmtime::compile_child(),
         Err(told) => cli::explain(&told),
     }
 }

@@ -68,12 +68,12 @@ pub struct Entry {
     pub used: SystemTime,
 }
 
-/// Makes `dir` if need be, for this user only.
+/// Makes `dir` if need be, for this user only: what it holds is run.
 pub fn prepare(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let meta = dir.metadata()?;
     if meta.uid() != rustix::process::geteuid().as_raw() {
-        let message = format!("{} belongs to another user; its images would be run here", dir.display());
+        let message = format!("{} belongs to another user; what it holds would be run here", dir.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
     if meta.mode() & 0o777 != 0o700 {

@@ -1,0 +1,200 @@
+//! Compiling in a child process of the same program. The child contains what hostile bytes do to a compiler: crashes,
+//! time and memory without end. It is no defence against a compiler that the bytes have taken over: such a one could
+//! write any code into its image, which this process then runs.
+//!
+//! Invariant: when a compilation has returned, its child is dead and reaped, and no descriptor of it is left.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+
+use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest, TenantId};
+use rustix::event::{EventfdFlags, eventfd};
+use wasmtime::{Engine, Precompiled};
+
+use super::limits::{Budget, CompileLimits, Limit};
+use super::protocol::{FunctionsAt, Order, REFUSED, Verdict, unable};
+use super::watch::{Ended, Watched};
+use super::{CompileJob, Compiler};
+use crate::engine::compatibility;
+use crate::images::prepare_directory;
+use crate::settings::EngineSettings;
+
+/// The hidden command of the program that runs [`super::compile_child`].
+pub const COMPILE_COMMAND: &str = "compile-component";
+
+/// What a [`ChildCompiler`] needs to know.
+#[derive(Debug, Clone)]
+pub struct ChildOptions {
+    /// The program, which runs [`super::compile_child`] when its only argument is [`COMPILE_COMMAND`]. `/proc/self/exe`
+    /// is this program, even after its file was replaced.
+    pub program: PathBuf,
+    /// What one compilation may use.
+    pub limits: CompileLimits,
+    /// Where compiled functions are kept between compilations; without it every compilation starts from nothing.
+    pub functions: Option<FunctionsOptions>,
+}
+
+/// Compiled functions, kept so that a component that changed a little is compiled in a fraction of the time: one file
+/// a tenant, since tenants share nothing.
+#[derive(Debug, Clone)]
+pub struct FunctionsOptions {
+    /// The directory, made if need be.
+    pub dir: PathBuf,
+    /// Bytes of one tenant's file. Default 512 MiB; beyond it the file starts afresh.
+    pub tenant_bytes_max: u64,
+}
+
+impl FunctionsOptions {
+    /// The defaults in `dir`.
+    #[must_use]
+    pub fn in_dir(dir: PathBuf) -> Self {
+        Self { dir, tenant_bytes_max: 512 << 20 }
+    }
+}
+
+/// Compiles each component in a process of its own, within limits.
+pub struct ChildCompiler {
+    options: ChildOptions,
+    wasm_stack_bytes: u32,
+    compatibility: u64,
+    /// Readable from the interrupt on, for ever: it ends what is under way and what comes later.
+    stop: OwnedFd,
+}
+
+impl ChildCompiler {
+    /// A compiler of images for `engine`, which was built from `settings`.
+    ///
+    /// # Errors
+    /// When the system gives no descriptor, or the directory of compiled functions cannot be used.
+    pub fn new(mut options: ChildOptions, engine: &Engine, settings: &EngineSettings) -> io::Result<Self> {
+        if let Some(functions) = &mut options.functions {
+            prepare_directory(&functions.dir)?;
+            // The child works in the root directory.
+            functions.dir = std::path::absolute(&functions.dir)?;
+        }
+        let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let (wasm_stack_bytes, compatibility) = (settings.wasm_stack_bytes, compatibility(engine));
+        Ok(Self { options, wasm_stack_bytes, compatibility, stop })
+    }
+
+    fn order(&self, job: CompileJob<'_>) -> Order {
+        let component_bytes = job.artifact.bytes().len() as u64;
+        Order {
+            component_bytes,
+            wasm_stack_bytes: self.wasm_stack_bytes,
+            compatibility: self.compatibility,
+            budget: self.options.limits.budget(component_bytes),
+            functions: self.options.functions.as_ref().zip(job.tenant).map(|(functions, tenant)| FunctionsAt {
+                path: functions.dir.join(functions_file(tenant)),
+                bytes_max: functions.tenant_bytes_max,
+            }),
+        }
+    }
+
+    fn command(&self, image: &File) -> io::Result<Command> {
+        let mut command = Command::new(&self.options.program);
+        command
+            .arg(COMPILE_COMMAND)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::from(image.try_clone()?))
+            .stderr(Stdio::piped())
+            // A key pressed on the terminal is for the parent, which then ends its child itself.
+            .process_group(0);
+        Ok(command)
+    }
+}
+
+impl Compiler for ChildCompiler {
+    fn compile(&self, job: CompileJob<'_>) -> Result<(), PlatformError> {
+        let order = self.order(job);
+        let framed = order.framed().map_err(|error| unable(&error))?;
+        let ended = self
+            .command(job.image)
+            .and_then(|mut command| Watched::spawn(&mut command))
+            .and_then(|child| child.serve(&framed, job.artifact.bytes(), order.budget.wall_seconds, &self.stop))
+            .map_err(|error| unable(&format_args!("{}: {error}", self.options.program.display())))?;
+        match ended {
+            Ended::Interrupted => Err(interrupted()),
+            Ended::OutOfTime => Err(Limit::Wall.exceeded(&order.budget)),
+            Ended::Exited { status, said } => judge(status, &said, &order.budget)
+                .and_then(|()| check_image(job.image, &order.budget).map_err(|error| unable(&error))?),
+        }
+    }
+
+    fn interrupt(&self) {
+        // The one way to fail is a counter that is full, and then it is readable as well.
+        let _full = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
+    }
+}
+
+/// The name of a tenant's file of compiled functions: of fixed length, and free of the tenant's own words.
+fn functions_file(tenant: &TenantId) -> String {
+    Sha256Digest::of(tenant.as_str().as_bytes()).to_string()
+}
+
+/// What the end of the child means.
+fn judge(status: ExitStatus, said: &[u8], budget: &Budget) -> Result<(), PlatformError> {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(()),
+        (Some(code), _) if code == i32::from(REFUSED) => {
+            Err(Verdict::find(said).map_or_else(|| crashed(status), |verdict| verdict.into_error(budget)))
+        }
+        (_, Some(libc::SIGXCPU)) => Err(Limit::Cpu.exceeded(budget)),
+        (_, Some(libc::SIGXFSZ)) => Err(Limit::Image.exceeded(budget)),
+        (_, Some(libc::SIGABRT)) if ran_out_of_memory(said) => Err(Limit::AddressSpace.exceeded(budget)),
+        (_, Some(libc::SIGKILL | libc::SIGTERM | libc::SIGINT | libc::SIGHUP | libc::SIGQUIT)) => Err(killed(status)),
+        _ => Err(crashed(status)),
+    }
+}
+
+/// The standard library ends a process that gets no memory in this way only, and says so in these words.
+fn ran_out_of_memory(said: &[u8]) -> bool {
+    String::from_utf8_lossy(said).contains("memory allocation of ")
+}
+
+/// A child that says it is done has to have left a component's image within its bound. Whether it is this engine's is
+/// for the engine to say when it loads it.
+fn check_image(image: &File, budget: &Budget) -> io::Result<Result<(), PlatformError>> {
+    if image.metadata()?.len() > budget.image_bytes {
+        return Ok(Err(Limit::Image.exceeded(budget)));
+    }
+    let found = Engine::detect_precompiled_file(format!("/proc/self/fd/{}", image.as_raw_fd()));
+    Ok(match found {
+        Ok(Some(Precompiled::Component)) => Ok(()),
+        Ok(_) | Err(_) => {
+            let message = "the compiler ended well and left no image of a component; is its program this one?";
+            Err(PlatformError::new(PlatformErrorCode::Internal, message)
+                .with_detail(ErrorDetail::new("compiler.no-image")))
+        }
+    })
+}
+
+fn crashed(status: ExitStatus) -> PlatformError {
+    PlatformError::new(
+        PlatformErrorCode::InvalidArgument,
+        format_args!("the compiler crashed on this component: {status}"),
+    )
+    .with_detail(ErrorDetail::new("compiler.crashed").with("status", status))
+}
+
+/// Somebody else ended the child: an operator, or a system that is short of memory.
+fn killed(status: ExitStatus) -> PlatformError {
+    PlatformError::new(
+        PlatformErrorCode::Unavailable,
+        format_args!("the compiler was killed from outside, perhaps for want of memory: {status}"),
+    )
+    .retryable()
+    .with_detail(ErrorDetail::new("compiler.killed").with("status", status))
+}
+
+fn interrupted() -> PlatformError {
+    PlatformError::new(PlatformErrorCode::Unavailable, "the compiler is shutting down")
+        .retryable()
+        .with_detail(ErrorDetail::new("compiler.interrupted"))
+}

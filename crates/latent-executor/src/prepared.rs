@@ -53,6 +53,9 @@ pub trait PreparedCode: Any + Send + Sync {
 
     /// Bytes of linear memory below which no instance can be made: what its largest memory begins with.
     fn declared_memory_bytes(&self) -> u64;
+
+    /// Bytes of compiled code, data and metadata, mapped once for all that use it.
+    fn code_bytes(&self) -> u64;
 }
 
 /// Code that is ready to run: pinned, with all its imports known, but with no store, instance or cell.

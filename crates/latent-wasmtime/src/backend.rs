@@ -6,15 +6,16 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use latent_core::{BudgetLedger, PlatformError, PlatformErrorCode, Sha256Digest, StopLatch, budget::earlier};
 use latent_executor::{
-    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionReport, ExecutionRequest,
-    LogSink, OwnedRepository, PreparationKey, PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse,
-    RuntimeResourceSnapshot,
+    ComponentArtifact, ComponentInspection, ComponentInspector, ContainedExecution, ExecutionBackend,
+    ExecutionCancellation, ExecutionReport, ExecutionRequest, LogSink, OwnedRepository, PreparationKey,
+    PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse, RuntimeResourceSnapshot,
 };
 use wasmtime::Engine;
 
 use crate::contain::{self, Guards, Pinned};
 use crate::engine::EngineReport;
 use crate::gauges::Kind;
+use crate::inspect::inspect_whole;
 use crate::preparation::Preparation;
 use crate::prepare::PreparedComponent;
 use crate::preparer::{Lookup, Source, compiler_gone};
@@ -55,6 +56,13 @@ impl WasmtimeBackend {
     pub fn prepare_in_background(&self, repository: OwnedRepository, digest: Sha256Digest) -> bool {
         let key = self.shared.key(digest);
         self.shared.preparer.in_background(key, Source::Repository { repository, digest, verified: false })
+    }
+
+    /// Whether there is an image of the component `digest`, sound or not, so that it need not be compiled.
+    #[must_use]
+    pub fn has_image(&self, digest: Sha256Digest) -> bool {
+        let images = self.shared.preparer.workshop().images.as_ref();
+        images.is_some_and(|images| images.contains(self.shared.key(digest)))
     }
 
     /// Components whose only images are those of another engine, such as the one before an upgrade; the most recently
@@ -205,6 +213,12 @@ impl ExecutionBackend for WasmtimeBackend {
             prepared_entries,
             prepared_bytes,
         }
+    }
+}
+
+impl ComponentInspector for WasmtimeBackend {
+    fn inspect(&self, bytes: &[u8]) -> Result<ComponentInspection, PlatformError> {
+        inspect_whole(&self.shared.engine, bytes, &self.shared.settings)
     }
 }
 

@@ -72,12 +72,6 @@ impl PreparedComponent {
         self.digest
     }
 
-    /// Bytes of compiled code, data and metadata.
-    #[must_use]
-    pub fn code_bytes(&self) -> u64 {
-        self.code_bytes
-    }
-
     /// How often readiness pins it.
     pub(crate) fn pins(&self) -> &PinCount {
         &self.pins
@@ -107,6 +101,10 @@ impl PreparedCode for PreparedComponent {
 
     fn declared_memory_bytes(&self) -> u64 {
         self.declared_memory_bytes
+    }
+
+    fn code_bytes(&self) -> u64 {
+        self.code_bytes
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
+use latent_executor::PreparedCode as _;
 
 use crate::prepare::PreparedComponent;
 

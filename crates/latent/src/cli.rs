@@ -11,7 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use latent_core::MediaType;
 use latent_scheduler::POOL_CAPACITY_MAX;
 
-use crate::run::quantities::{parse_duration, parse_fuel, parse_memory, parse_size};
+use crate::preparing::CacheArgs;
+use crate::quantities::{parse_duration, parse_fuel, parse_memory, parse_size};
 
 /// The most activations in flight: each that waits costs a few kilobytes.
 const CONCURRENCY_MAX: u64 = 100_000;
@@ -30,6 +31,8 @@ pub struct Cli {
 pub enum Command {
     /// Calls one exported function of a component, in a cell of a node that lives as long as the command
     Run(RunArgs),
+    /// Says of each component whether a node would take it, what it exports and imports, and what it costs
+    Check(CheckArgs),
 
     /// The compiler's half of this program; only another latent can make use of it
     #[command(name = latent_wasmtime::COMPILE_COMMAND, hide = true)]
@@ -93,17 +96,42 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<u32>::new().range(1..=CONCURRENCY_MAX))]
     pub concurrency: u32,
 
+    /// Where compiled components are kept
+    #[command(flatten)]
+    pub cache: CacheArgs,
+
     /// How to print what happened
     #[arg(long, value_name = "FORM", value_enum, default_value_t = OutputForm::Text)]
     pub output: OutputForm,
 }
 
-/// How activations are printed.
+/// What `latent check` takes.
+#[derive(Debug, Args)]
+#[command(long_about = CHECK_LONG_ABOUT, after_long_help = CHECK_AFTER_LONG_HELP)]
+pub struct CheckArgs {
+    /// The components: `.wasm` files, or `.wat` files with component text
+    #[arg(required = true, value_name = "COMPONENT")]
+    pub components: Vec<PathBuf>,
+
+    /// Linear memory of one activation, over all its memories, that the node would allow
+    #[arg(long, value_name = "SIZE", default_value = "64Mi", value_parser = parse_memory)]
+    pub memory: u64,
+
+    /// Where compiled components are kept
+    #[command(flatten)]
+    pub cache: CacheArgs,
+
+    /// How to print what was found
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = OutputForm::Text)]
+    pub output: OutputForm,
+}
+
+/// How a command prints what came of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OutputForm {
-    /// The result on standard output; log lines and one line about the activation on standard error
+    /// Text for people
     Text,
-    /// One JSON object a line: each activation, then the pool and the runtime
+    /// One JSON object a line
     Json,
 }
 
@@ -115,7 +143,7 @@ fn parse_media_type(text: &str) -> Result<MediaType, String> {
 const LONG_ABOUT: &str = "\
 Calls one exported function of a component and prints what came of it.
 
-The command is a node of its own: it compiles the component once, opens a pool of cells and runs every call as an \
+The command is a node of its own: it compiles the component in a process under limits, unless it has done so before, opens a pool of cells and runs every call as an \
 activation, in a fresh instance and under the same enforcement as on any node. Its flags set an activation's grant and \
 the node's ceiling together; the defaults are a node's.";
 
@@ -168,11 +196,40 @@ Examples:
   latent run echo.wasm --call echo-bytes --media-type application/octet-stream --args @picture.png > copy.png
   latent run service.wasm --args @args.json --repeat 1000 --concurrency 32 --cells 4 --output json";
 
+const CHECK_LONG_ABOUT: &str = "\
+Says of each component whether a node would take it, and what it is.
+
+Each is read, inspected, compiled in a process under limits and linked, as a node does before the first call; nothing of \
+it runs. What is compiled is kept, so that `latent run` starts at once.";
+
+const CHECK_AFTER_LONG_HELP: &str = "\
+JSON output, one object for each component:
+  component          the file as it was named
+  taken              whether a node would take it
+  digest, bytes      the component's SHA-256 and size
+  exports            [{contract, function, signature}]
+  not_callable       [{contract, function, reason}]: exported, but with types that cannot cross the boundary
+  imports            names as declared, optional ones included
+  memory_bytes       linear memory that every activation begins with, at least
+  image_bytes        compiled code and data, mapped once for all activations
+  compile_millis     only when it was compiled now
+  error              why it is not taken: {message}, or {code, message, retryable, details [{kind, fields}]}
+
+Exit codes:
+  0    a node would take every component
+  1    at least one is refused or cannot be read
+  2    wrong usage
+  130  Ctrl-C or SIGTERM
+
+Examples:
+  latent check service.wasm
+  latent check --output json *.wasm";
+
 /// Tells what the parser of arguments has to say: help where it was asked for, or what is wrong, without the control
 /// characters that an argument may hold.
 pub fn explain(told: &clap::Error) -> ExitCode {
     if told.use_stderr() {
-        return crate::run::usage(&told.render().to_string()).into();
+        return crate::terminal::usage(&told.render().to_string()).into();
     }
     // Help goes to standard output; a reader that is gone needs none.
     let _lost = told.print();

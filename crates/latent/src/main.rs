@@ -1,7 +1,17 @@
 //! The one binary. Reads the command line and hands it on; what a command does is in its own module.
 
+mod check;
 mod cli;
+mod ending;
+mod errors;
+mod input;
+mod preparing;
+mod printable;
+mod progress;
+mod quantities;
 mod run;
+mod signals;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -13,6 +23,7 @@ fn main() -> ExitCode {
     quiet_compiler();
     match Cli::try_parse() {
         Ok(Cli { command: Command::Run(args) }) => run::run(&args).into(),
+        Ok(Cli { command: Command::Check(args) }) => check::check(&args).into(),
         Ok(Cli { command: Command::CompileComponent }) => latent_wasmtime::compile_child(),
         Err(told) => cli::explain(&told),
     }

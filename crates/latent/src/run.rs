@@ -1,18 +1,13 @@
 //! `latent run`: a node for one command, from the flags to the exit code.
 //!
-//! The order is: read what the user named, build the node, compile, choose the function, run the activations, print
-//! what is left. Each part is a module; the pure ones decide, and only `input`, `signals` and `printer` have effects.
+//! The order is: read what the user named, build the node, inspect, compile, choose the function, run the activations,
+//! print what is left. Each part is a module; the pure ones decide, and only `input`, `signals` and `printer` have effects.
 
-mod ending;
 mod execute;
-mod input;
 mod node;
-mod printable;
 mod printer;
-pub mod quantities;
 mod report_json;
 mod report_text;
-mod signals;
 mod target;
 mod verdict;
 
@@ -22,19 +17,18 @@ use latent_core::{ContractSurface, PlatformError};
 use latent_executor::ComponentArtifact;
 use latent_node::runtime::data_runtime;
 
-use crate::cli::RunArgs;
-pub use ending::Exit;
-use ending::Failure;
+use crate::cli::{OutputForm, RunArgs};
+use crate::ending::{Exit, Failure};
+use crate::input::{self, Arguments};
+use crate::signals::StopSwitch;
+use crate::{preparing, progress, terminal};
 use execute::{Load, execute};
-use input::Arguments;
 use node::{Call, Node, NodeOptions};
 use printer::Printer;
-pub use printer::usage;
-use signals::StopSwitch;
 
 /// Runs the command and says how it ended. All failures have been printed.
 pub fn run(args: &RunArgs) -> Exit {
-    attempt(args).unwrap_or_else(|failure| printer::failure(&failure))
+    attempt(args).unwrap_or_else(|failure| terminal::failure(&failure))
 }
 
 fn attempt(args: &RunArgs) -> Result<Exit, Failure> {
@@ -42,17 +36,11 @@ fn attempt(args: &RunArgs) -> Result<Exit, Failure> {
     let limits = options.engine();
     let artifact = input::component(&args.component, limits.component_bytes_max)?;
     let arguments = input::arguments(args.args.as_deref(), args.media_type, limits.values.bytes_in_max)?;
-    let node = Arc::new(Node::start(options)?);
+    let node = Arc::new(Node::start(options, preparing::preparation(&args.cache)?)?);
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let runtime = data_runtime(workers)
         .map_err(|error| Failure::local(format!("cannot start the runtime's {workers} threads: {error}")))?;
-    let exit = runtime.block_on(serve(args, &node, artifact, arguments));
-    if matches!(exit, Ok(Exit::Interrupted)) {
-        // A compilation that is under way cannot be stopped, and waiting for it is not what an interrupt asks for:
-        // the process ends with its thread.
-        std::mem::forget((node, runtime));
-    }
-    exit
+    runtime.block_on(serve(args, &node, artifact, arguments))
 }
 
 /// One activation of a node has the grant that is also the node's ceiling.
@@ -82,11 +70,19 @@ async fn serve(
         component: args.component.display().to_string(),
     };
     printer.warn_about(node.engine());
-    let surface = match prepare(node, artifact.clone(), &signalled).await {
+    let choose = |surface: &ContractSurface| target::choose(surface, args.call.as_deref());
+    if !node.has_image(&artifact) {
+        // Compiling takes a while: a function that is not there is told before.
+        match node.inspect(&artifact) {
+            Ok(surface) => drop(choose(&surface)?),
+            Err(error) => return Ok(never_started(node, &printer, error, &signalled)),
+        }
+    }
+    let surface = match prepare(node, &printer, artifact.clone(), &signalled).await {
         Ok(surface) => surface,
         Err(error) => return Ok(never_started(node, &printer, error, &signalled)),
     };
-    let target = target::choose(&surface, args.call.as_deref())?;
+    let target = choose(&surface)?;
     let call = Arc::new(Call { artifact, target, payload: arguments.payload });
     let load = Load { repeat: args.repeat, concurrency: args.concurrency };
     let ended = execute(node, &call, load, &signalled, |record| printer.record(record)).await;
@@ -94,7 +90,7 @@ async fn serve(
         Ok(worst) if signalled.is_on() => worst.max(Exit::Interrupted),
         Ok(worst) => worst,
         // A lost output flips the switch too, and is no interrupt.
-        Err((error, worst)) => return Ok(printer::lost_output(&error, worst)),
+        Err((error, worst)) => return Ok(terminal::lost_output(&error, worst)),
     };
     Ok(finish(node, &printer, exit))
 }
@@ -102,13 +98,20 @@ async fn serve(
 /// Compiles, unless a signal comes first.
 async fn prepare(
     node: &Node,
+    printer: &Printer,
     artifact: ComponentArtifact,
     signalled: &StopSwitch,
 ) -> Result<ContractSurface, PlatformError> {
+    let bytes = artifact.bytes().len() as u64;
+    let is_shown = printer.form == OutputForm::Text && !node.has_image(&artifact);
+    let prepared = node.prepare(artifact);
+    let prepared = async move {
+        if is_shown { progress::while_compiling(&printer.component, bytes, prepared).await } else { prepared.await }
+    };
     tokio::select! {
         biased;
         () = signalled.on() => Err(PlatformError::cancelled()),
-        prepared = node.prepare(artifact) => prepared,
+        prepared = prepared => prepared,
     }
 }
 
@@ -118,13 +121,13 @@ fn never_started(node: &Node, printer: &Printer, error: PlatformError, signalled
     let exit = if signalled.is_on() { Exit::Interrupted } else { verdict::exit(&record.report.outcome) };
     match printer.record(&record) {
         Ok(()) => finish(node, printer, exit),
-        Err(lost) => printer::lost_output(&lost, exit),
+        Err(lost) => terminal::lost_output(&lost, exit),
     }
 }
 
 fn finish(node: &Node, printer: &Printer, exit: Exit) -> Exit {
     match printer.rest(&node.rest()) {
         Ok(()) => exit,
-        Err(error) => printer::lost_output(&error, exit),
+        Err(error) => terminal::lost_output(&error, exit),
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, TenantId};
-use latent_executor::{ComponentArtifact, PreparationKey};
+use latent_executor::{ComponentArtifact, PreparationKey, PreparedCode as _};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use tokio::task::JoinSet;
 
-use super::ending::Exit;
 use super::node::{Call, Node, Record};
-use super::signals::StopSwitch;
 use super::verdict;
+use crate::ending::Exit;
+use crate::signals::StopSwitch;
 
 /// How often, and how many at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,12 +10,15 @@ use latent_core::{
     ActivationId, CellClass, ContractSurface, FunctionTarget, NodeId, Payload, PlatformError, Principal, PrincipalKind,
     ResourceBudget, ServiceName, SystemWallClock, TenantId, WallClock,
 };
-use latent_executor::{BoundedLogSink, ComponentArtifact, ExecutionBackend as _, LogRecord, RuntimeResourceSnapshot};
+use latent_executor::{
+    BoundedLogSink, ComponentArtifact, ComponentInspector as _, ExecutionBackend as _, LogRecord,
+    RuntimeResourceSnapshot,
+};
 use latent_node::{ActivationReport, Phase0ActivationRunner, Phase0ActivationRunnerConfig};
 use latent_scheduler::{CellPool as _, CellPoolSnapshot, FixedCellPool, FixedCellPoolConfig};
-use latent_wasmtime::{EngineReport, EngineSettings, WasmtimeBackend};
+use latent_wasmtime::{EngineReport, EngineSettings, Preparation, WasmtimeBackend};
 
-use super::ending::Failure;
+use crate::ending::Failure;
 
 /// The most bytes of records, in canonical encoding, that the command holds for all activations under way.
 const SINK_BYTES_MAX: u64 = 128 << 20;
@@ -100,11 +103,11 @@ pub struct Node {
 }
 
 impl Node {
-    /// Builds the node.
+    /// Builds the node, which compiles as `preparation` says.
     ///
     /// # Errors
     /// One sentence when this machine cannot run it.
-    pub fn start(options: NodeOptions) -> Result<Self, Failure> {
+    pub fn start(options: NodeOptions, preparation: Preparation) -> Result<Self, Failure> {
         let unable = |error: PlatformError| Failure::local(format!("cannot start a node: {}", error.message()));
         let clock: Arc<dyn WallClock> = Arc::new(SystemWallClock);
         let in_flight_max = options.in_flight_max as usize;
@@ -116,7 +119,8 @@ impl Node {
         };
         let pool = Arc::new(FixedCellPool::new(pool, clock.clone()).map_err(unable)?);
         let sink = Arc::new(BoundedLogSink::new(options.sink_bytes()));
-        let backend = Arc::new(WasmtimeBackend::new(options.engine(), sink.clone()).map_err(unable)?);
+        let backend =
+            Arc::new(WasmtimeBackend::with_preparation(options.engine(), preparation, sink.clone()).map_err(unable)?);
         let config = Phase0ActivationRunnerConfig { registrations_max: in_flight_max, class: CellClass::Standard };
         let runner = Phase0ActivationRunner::new(pool.clone(), backend.clone(), clock.clone(), config);
         let principal = Principal {
@@ -132,6 +136,19 @@ impl Node {
     /// What the engine turned out to be on this machine.
     pub fn engine(&self) -> &EngineReport {
         self.backend.report()
+    }
+
+    /// Whether the component was compiled before, and its image kept.
+    pub fn has_image(&self, artifact: &ComponentArtifact) -> bool {
+        self.backend.has_image(artifact.digest())
+    }
+
+    /// Says what the component exports, without compiling it.
+    ///
+    /// # Errors
+    /// Why it cannot run here, as far as that can be told.
+    pub fn inspect(&self, artifact: &ComponentArtifact) -> Result<ContractSurface, PlatformError> {
+        self.backend.inspect(artifact.bytes()).map(|inspection| inspection.surface)
     }
 
     /// Compiles the component, once for all calls, and says what it exports.

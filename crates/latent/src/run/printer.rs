@@ -1,21 +1,12 @@
-//! The one place that writes to standard output and standard error.
-//!
-//! A lost standard output is remembered and told; a lost standard error is not worth failing for.
+//! What `latent run` prints of its activations, in the form that was asked for.
 
-use std::io::{self, Write};
+use std::io;
 
-use latent_core::error::cut;
-
-use super::ending::{Exit, Failure};
 use super::node::{Record, Rest};
-use super::printable::Printable;
 use super::{report_json, report_text, verdict};
 use crate::cli::OutputForm;
-
-/// Lines of an explanation, above which the rest is counted.
-const LINES_MAX: usize = 100;
-/// Bytes of a line of an explanation, above which it is cut.
-const LINE_BYTES_MAX: usize = 2048;
+use crate::printable::Printable;
+use crate::terminal::{error_line, to_stderr, to_stdout};
 
 /// Prints records in one form.
 #[derive(Debug, Clone)]
@@ -68,57 +59,4 @@ impl Printer {
             to_stderr(&format!("warning: instances are made on demand, which is slower: {}\n", Printable(reason)));
         }
     }
-}
-
-/// Prints why the command ends. The lines of a list stay lines; everything else is made printable and bounded.
-pub fn failure(failure: &Failure) -> Exit {
-    let text = failure.to_string();
-    let mut lines = text.lines();
-    error_line(lines.next().unwrap_or_default());
-    rest_of(lines);
-    failure.exit()
-}
-
-/// Prints what is wrong with the command line, as the parser of arguments says it.
-pub fn usage(text: &str) -> Exit {
-    rest_of(text.lines());
-    Exit::Usage
-}
-
-fn rest_of<'a>(lines: impl Iterator<Item = &'a str>) {
-    let mut more = 0_usize;
-    for (at, line) in lines.enumerate() {
-        if at < LINES_MAX {
-            to_stderr(&format!("{}\n", Printable(cut(line, LINE_BYTES_MAX))));
-        } else {
-            more += 1;
-        }
-    }
-    if more > 0 {
-        to_stderr(&format!("  and {more} more\n"));
-    }
-}
-
-/// What losing standard output means. A reader that has seen enough is no failure.
-pub fn lost_output(error: &io::Error, so_far: Exit) -> Exit {
-    if error.kind() == io::ErrorKind::BrokenPipe {
-        return so_far;
-    }
-    error_line(&format!("cannot write to standard output: {error}"));
-    so_far.max(Exit::LocalFailure)
-}
-
-fn error_line(sentence: &str) {
-    to_stderr(&format!("error: {}\n", Printable(cut(sentence, LINE_BYTES_MAX))));
-}
-
-fn to_stdout(bytes: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    out.flush()
-}
-
-fn to_stderr(text: &str) {
-    // Nobody is left to tell that standard error is gone.
-    let _lost = io::stderr().lock().write_all(text.as_bytes());
 }

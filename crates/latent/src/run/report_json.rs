@@ -2,14 +2,14 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use latent_core::{ActivationOutcome, BudgetConsumption, ErrorDetail, MediaType, Payload, PlatformError};
+use latent_core::{ActivationOutcome, BudgetConsumption, MediaType, Payload};
 use latent_executor::LogRecord;
 use serde::Serialize;
-use serde::ser::Serializer;
 use serde_json::value::RawValue;
 
 use super::node::{Record, Rest};
 use super::verdict::outcome_name;
+use crate::errors::{ErrorBody, Fields};
 
 /// The line of one activation, closed by a line feed.
 pub fn activation_line(record: &Record) -> Vec<u8> {
@@ -55,6 +55,9 @@ pub fn rest_line(rest: &Rest) -> Vec<u8> {
             cancellation_probes: runtime.cancellation_probes,
             instance_permits: runtime.instance_permits,
             prepared_pins: runtime.prepared_pins,
+            ready_pins: runtime.ready_pins,
+            ready_bytes: runtime.ready_bytes,
+            preparations: runtime.preparations,
             prepared_entries: runtime.prepared_entries,
             prepared_bytes: runtime.prepared_bytes,
             allocator: if rest.engine.pooling { "pooling" } else { "on-demand" },
@@ -107,37 +110,6 @@ impl<'a> Value<'a> {
 }
 
 #[derive(Serialize)]
-struct ErrorBody<'a> {
-    code: &'static str,
-    message: &'a str,
-    retryable: bool,
-    details: Vec<Detail<'a>>,
-}
-
-impl<'a> ErrorBody<'a> {
-    fn of(error: &'a PlatformError) -> Self {
-        Self {
-            code: error.code().as_str(),
-            message: error.message(),
-            retryable: error.is_retryable(),
-            details: error.details().iter().map(Detail::of).collect(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct Detail<'a> {
-    kind: &'a str,
-    fields: Fields<'a>,
-}
-
-impl<'a> Detail<'a> {
-    fn of(detail: &'a ErrorDetail) -> Self {
-        Self { kind: detail.kind(), fields: Fields::of(detail.fields()) }
-    }
-}
-
-#[derive(Serialize)]
 struct Consumption {
     fuel: u64,
     peak_memory_bytes: u64,
@@ -170,26 +142,6 @@ impl<'a> LogLine<'a> {
     }
 }
 
-/// An object of strings in the order given. Of a name that is there twice, the first value stays.
-struct Fields<'a>(Vec<(&'a str, &'a str)>);
-
-impl<'a> Fields<'a> {
-    fn of(fields: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
-        Self(fields.fold(Vec::new(), |mut kept, (name, value)| {
-            if !kept.iter().any(|(known, _)| *known == name) {
-                kept.push((name, value));
-            }
-            kept
-        }))
-    }
-}
-
-impl Serialize for Fields<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().copied())
-    }
-}
-
 #[derive(Serialize)]
 struct RestLine<'a> {
     pool: Pool,
@@ -215,6 +167,9 @@ struct Runtime<'a> {
     cancellation_probes: u64,
     instance_permits: u64,
     prepared_pins: u64,
+    ready_pins: u64,
+    ready_bytes: u64,
+    preparations: u64,
     prepared_entries: u64,
     prepared_bytes: u64,
     allocator: &'static str,

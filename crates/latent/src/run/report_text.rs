@@ -2,11 +2,13 @@
 
 use std::fmt::{self, Write as _};
 
-use latent_core::{ActivationOutcome, MediaType, Payload, PlatformError};
+use latent_core::{ActivationOutcome, MediaType, Payload};
 use latent_executor::LogRecord;
 
 use super::node::Record;
-use super::printable::{Printable, Quotable, printable_json};
+use crate::errors::ErrorText;
+use crate::printable::{Printable, Quotable, printable_json};
+use crate::quantities::Size;
 
 /// What standard output gets: the result or the declared error; JSON closed by a line feed, bytes as they are.
 pub fn result_text(record: &Record) -> Vec<u8> {
@@ -55,38 +57,10 @@ impl fmt::Display for LogText<'_> {
     }
 }
 
-/// `code: message (kind key=value, …)`.
-struct ErrorText<'a>(&'a PlatformError);
-
-impl fmt::Display for ErrorText<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.0.code(), Printable(self.0.message()))?;
-        for (at, detail) in self.0.details().iter().enumerate() {
-            write!(f, "{}{}", if at == 0 { " (" } else { ", " }, Printable(detail.kind()))?;
-            detail.fields().try_for_each(|(name, value)| write!(f, " {}={}", Printable(name), Quotable(value)))?;
-        }
-        if self.0.details().is_empty() { Ok(()) } else { f.write_char(')') }
-    }
-}
-
-/// Bytes with one decimal in the largest binary unit that they fill.
-struct Size(u64);
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let unit = (self.0.max(1).ilog2() / 10) as usize;
-        if unit == 0 {
-            return write!(f, "{} B", self.0);
-        }
-        let tenths = (u128::from(self.0) * 10) >> (10 * unit);
-        write!(f, "{}.{} {}iB", tenths / 10, tenths % 10, ["K", "M", "G", "T", "P", "E"][unit - 1])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use latent_core::{ActivationId, BudgetConsumption, ErrorDetail, PlatformErrorCode, TenantId};
+    use latent_core::{ActivationId, BudgetConsumption, ErrorDetail, PlatformError, PlatformErrorCode, TenantId};
     use latent_executor::LogLevel;
     use latent_node::ActivationReport;
     use std::time::Duration;

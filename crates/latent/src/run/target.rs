@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use latent_core::contract::LookupError;
 use latent_core::{ContractSurface, FunctionSignature, FunctionTarget};
 
-use super::ending::Failure;
+use crate::ending::Failure;
 
 /// Finds the function that `call` names, or the only one.
 ///
@@ -74,7 +74,7 @@ fn list<'s>(functions: impl Iterator<Item = (&'s FunctionTarget, Option<&'s Func
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::ending::Exit;
+    use crate::ending::Exit;
 
     fn target(text: &str) -> FunctionTarget {
         let (contract, function) = text.split_once('#').unwrap();

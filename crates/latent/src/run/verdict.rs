@@ -2,8 +2,8 @@
 
 use latent_core::{ActivationOutcome, PlatformError, TerminalState};
 
-use super::ending::Exit;
 use super::node::Record;
+use crate::ending::Exit;
 
 /// The name of an outcome in the output.
 pub fn outcome_name(outcome: &ActivationOutcome) -> &'static str {

@@ -3,6 +3,8 @@
 mod bad_component;
 mod bad_request;
 mod bytes;
+mod caching;
+mod check;
 mod failures;
 mod interrupt;
 mod load;

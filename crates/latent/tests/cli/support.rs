@@ -103,7 +103,8 @@ fn assert_at_rest(rest: &Value) {
 /// Starts `latent run` on `component` with `flags`, standard input closed unless `stdin` has bytes.
 pub fn start(component: &Path, flags: &[&str], stdin: Option<&[u8]>) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_latent"));
-    command.arg("run").arg(component).args(flags).env_remove("RUST_BACKTRACE");
+    command.arg("run").arg(component).args(flags);
+    isolate(&mut command);
     command.stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() });
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts");
     if let Some(bytes) = stdin {
@@ -111,6 +112,11 @@ pub fn start(component: &Path, flags: &[&str], stdin: Option<&[u8]>) -> Child {
         let _closed = child.stdin.take().expect("it was piped").write_all(bytes);
     }
     child
+}
+
+/// Keeps a command away from what the user of this machine has set up: it caches below the target directory.
+fn isolate(command: &mut Command) {
+    command.env_remove("RUST_BACKTRACE").env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli-cache"));
 }
 
 /// Waits for the end of a command, within the watchdog.
@@ -141,6 +147,7 @@ pub fn run_json(fixture: &str, flags: &[&str]) -> Ran {
 pub fn latent(arguments: &[&str]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_latent"));
     command.args(arguments.iter().map(OsStr::new)).stdin(Stdio::null());
+    isolate(&mut command);
     end(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts"))
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use latent_core::{ActivationId, CellClass, PlatformErrorCode, TenantId};
+use latent_core::{ErrorDetail, PlatformError};
 use latent_executor::{LogLevel, RuntimeResourceSnapshot};
 use latent_node::ActivationReport;
 use latent_scheduler::CellPoolSnapshot;

@@ -1,5 +1,6 @@
-//! Sizes and durations as people write them. Pure: text in, number or sentence out.
+//! Sizes and durations as people write and read them. Pure: text in, number or sentence out, and back.
 
+use std::fmt;
 use std::time::Duration;
 
 /// Units of sizes, in lower case, without the `b` that may follow them.
@@ -76,6 +77,20 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
     }
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}: expected a number with its unit, such as 500ms, 2s or 1h"))
+}
+
+/// Bytes with one decimal in the largest binary unit that they fill.
+pub struct Size(pub u64);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = (self.0.max(1).ilog2() / 10) as usize;
+        if unit == 0 {
+            return write!(f, "{} B", self.0);
+        }
+        let tenths = (u128::from(self.0) * 10) >> (10 * unit);
+        write!(f, "{}.{} {}iB", tenths / 10, tenths % 10, ["K", "M", "G", "T", "P", "E"][unit - 1])
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
-use super::ending::Exit;
+use crate::ending::Exit;
 
 /// Stays on once it is flipped. Clones are the same switch.
 #[derive(Debug, Clone)]

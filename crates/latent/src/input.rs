@@ -9,7 +9,7 @@ use bytes::Bytes;
 use latent_core::{MediaType, Payload};
 use latent_executor::ComponentArtifact;
 
-use super::ending::Failure;
+use crate::ending::Failure;
 
 /// Arguments, and how the user named them.
 #[derive(Debug, Clone)]

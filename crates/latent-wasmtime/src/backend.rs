@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use latent_core::{BudgetLedger, PlatformError, PlatformErrorCode, Sha256Digest, StopLatch, budget::earlier};
+use latent_core::{BudgetLedger, PlatformError, PlatformErrorCode, Sha256Digest, StopLatch, TenantId, budget::earlier};
 use latent_executor::{
     ComponentArtifact, ComponentInspection, ComponentInspector, ContainedExecution, ExecutionBackend,
     ExecutionCancellation, ExecutionReport, ExecutionRequest, LogSink, OwnedRepository, PreparationKey,
@@ -48,6 +48,20 @@ impl WasmtimeBackend {
         sink: Arc<dyn LogSink>,
     ) -> Result<Self, PlatformError> {
         Shared::new(settings, preparation, sink).map(|shared| Self { shared: Arc::new(shared) })
+    }
+
+    /// Prepares `artifact` for `tenant` and keeps it as the cache does: nothing is pinned. Functions that the tenant had
+    /// compiled before are used again, where they are kept.
+    ///
+    /// # Errors
+    /// As [`ExecutionBackend::prepare_for_use`].
+    pub async fn prepare(
+        &self,
+        artifact: ComponentArtifact,
+        tenant: &TenantId,
+    ) -> Result<Arc<dyn PreparedCode>, PlatformError> {
+        let code: Arc<dyn PreparedCode> = self.shared.ready(artifact, Some(tenant)).await?;
+        Ok(code)
     }
 
     /// Prepares an image of a tenant's release when nothing else is to do, so that its first call finds one. `false`
@@ -177,7 +191,7 @@ impl ExecutionBackend for WasmtimeBackend {
 
     fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {
         Box::pin(async move {
-            let code = self.shared.ready(artifact).await?;
+            let code = self.shared.ready(artifact, None).await?;
             let held = self.shared.hold_use()?;
             Ok(PreparedActivation::new(PreparedUse::new(code, Box::new(held))))
         })

@@ -65,9 +65,13 @@ impl Shared {
         self.preparer.look_up(self.key(artifact.digest()), source)
     }
 
-    /// The code of `artifact`, compiled if need be.
-    pub async fn ready(&self, artifact: ComponentArtifact) -> Result<Arc<PreparedComponent>, PlatformError> {
-        arrived(self.look_up(&artifact, None)?).await
+    /// The code of `artifact`, compiled for `tenant` if need be.
+    pub async fn ready(
+        &self,
+        artifact: ComponentArtifact,
+        tenant: Option<&TenantId>,
+    ) -> Result<Arc<PreparedComponent>, PlatformError> {
+        arrived(self.look_up(&artifact, tenant)?).await
     }
 
     /// The code of `key` out of `repository`. Where a sealed source vouches for it and it is kept, nothing is read.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use etcetera::BaseStrategy as _;
-use latent_core::SystemWallClock;
+use latent_core::{SystemWallClock, TenantId};
 use latent_wasmtime::{
     ChildOptions, CompileLimits, CompilerChoice, FunctionsOptions, ImageLimits, ImageStore, Preparation,
 };
@@ -49,6 +49,11 @@ pub fn preparation(args: &CacheArgs) -> Result<Preparation, Failure> {
             Ok(without)
         }
     }
+}
+
+/// For whom commands compile and run: the only tenant of a node that lives as long as a command.
+pub fn tenant() -> TenantId {
+    TenantId::new("local").expect("a literal without forbidden characters")
 }
 
 fn keeping(dir: &Path, options: ChildOptions) -> Result<Preparation, String> {

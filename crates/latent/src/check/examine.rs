@@ -4,11 +4,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use latent_core::{PlatformError, Sha256Digest};
-use latent_executor::{ComponentArtifact, ComponentInspection, ComponentInspector as _, ExecutionBackend as _};
+use latent_executor::{ComponentArtifact, ComponentInspection, ComponentInspector as _};
 use latent_wasmtime::WasmtimeBackend;
 
 use crate::ending::Failure;
-use crate::{input, progress};
+use crate::{input, preparing, progress};
 
 /// Examines components with one backend.
 pub struct Examiner {
@@ -85,14 +85,15 @@ impl Examiner {
         let kept = self.backend.has_image(artifact.digest());
         let started = Instant::now();
         let bytes = artifact.bytes().len() as u64;
-        let preparing = self.backend.prepare_for_use(artifact);
-        let prepared = if kept {
-            preparing.await?
+        let tenant = preparing::tenant();
+        let work = self.backend.prepare(artifact, &tenant);
+        let code = if kept {
+            work.await?
         } else {
-            progress::while_compiling(&path.display().to_string(), bytes, preparing).await?
+            progress::while_compiling(&path.display().to_string(), bytes, work).await?
         };
         let took = (!kept).then(|| started.elapsed());
-        Ok(Compiled { image_bytes: prepared.prepared_use().code().code_bytes(), took })
+        Ok(Compiled { image_bytes: code.code_bytes(), took })
     }
 }
 

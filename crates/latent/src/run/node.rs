@@ -8,7 +8,7 @@ use std::time::Duration;
 use latent_activation::ActivationEnvelope;
 use latent_core::{
     ActivationId, CellClass, ContractSurface, FunctionTarget, NodeId, Payload, PlatformError, Principal, PrincipalKind,
-    ResourceBudget, ServiceName, SystemWallClock, TenantId, WallClock,
+    ResourceBudget, ServiceName, SystemWallClock, WallClock,
 };
 use latent_executor::{
     BoundedLogSink, ComponentArtifact, ComponentInspector as _, ExecutionBackend as _, LogRecord,
@@ -19,6 +19,7 @@ use latent_scheduler::{CellPool as _, CellPoolSnapshot, FixedCellPool, FixedCell
 use latent_wasmtime::{EngineReport, EngineSettings, Preparation, WasmtimeBackend};
 
 use crate::ending::Failure;
+use crate::preparing;
 
 /// The most bytes of records, in canonical encoding, that the command holds for all activations under way.
 const SINK_BYTES_MAX: u64 = 128 << 20;
@@ -124,7 +125,7 @@ impl Node {
         let config = Phase0ActivationRunnerConfig { registrations_max: in_flight_max, class: CellClass::Standard };
         let runner = Phase0ActivationRunner::new(pool.clone(), backend.clone(), clock.clone(), config);
         let principal = Principal {
-            tenant: TenantId::new("local").expect("a literal without forbidden characters"),
+            tenant: preparing::tenant(),
             subject: ServiceName::new("latent-run").expect("a literal without forbidden characters"),
             kind: PrincipalKind::User,
         };
@@ -156,8 +157,8 @@ impl Node {
     /// # Errors
     /// Why it cannot run here.
     pub async fn prepare(&self, artifact: ComponentArtifact) -> Result<ContractSurface, PlatformError> {
-        let prepared = self.backend.prepare_for_use(artifact).await?.into_use();
-        Ok(prepared.code().surface().clone())
+        let code = self.backend.prepare(artifact, &self.principal.tenant).await?;
+        Ok(code.surface().clone())
     }
 
     /// Runs one activation to its end. When `stop` comes first it is cancelled, and its cleanup awaited.

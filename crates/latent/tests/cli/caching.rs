@@ -44,7 +44,10 @@ fn a_named_directory_that_cannot_be_used_is_refused_and_a_default_one_done_witho
     command.arg("run").arg(&echo).args(ECHO).env("XDG_CACHE_HOME", &file);
     let output = command.output().expect("the binary starts");
     assert_eq!(output.stdout, b"\"hi\"\n", "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).starts_with("warning: compiled components are not kept"), "{output:?}");
+    assert!(
+        String::from_utf8_lossy(&output.stderr).starts_with("warning: compiled components are not kept"),
+        "{output:?}"
+    );
 }
 
 #[test]

@@ -25,7 +25,10 @@ fn a_component_that_a_node_takes_is_described() {
     assert!(line["digest"].as_str().unwrap().starts_with("sha256:"));
     let exports = line["exports"].as_array().unwrap();
     let echo = exports.iter().find(|export| export["function"] == "echo-string").expect("it is exported");
-    assert_eq!((&echo["contract"], &echo["signature"]), (&"fixture:echo/echo@0.1.0".into(), &"func(text: string) -> string".into()));
+    assert_eq!(
+        (&echo["contract"], &echo["signature"]),
+        (&"fixture:echo/echo@0.1.0".into(), &"func(text: string) -> string".into())
+    );
     assert!(line["memory_bytes"].as_u64() >= Some(65_536) && line["image_bytes"].as_u64() > Some(1_000), "{line}");
     assert!(line["compile_millis"].is_u64(), "it was compiled now: {line}");
     let second = latent(&arguments);
@@ -40,7 +43,9 @@ fn people_are_told_the_same() {
     let path = scratch.guest("echo");
     let ran = latent(&["check", "--no-cache", path.to_str().unwrap()]);
     assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{ran:?}");
-    for part in ["a node would take it", "sha256:", "echo-string: func(text: string) -> string", "compiled  in ", "mapped once"] {
+    for part in
+        ["a node would take it", "sha256:", "echo-string: func(text: string) -> string", "compiled  in ", "mapped once"]
+    {
         assert!(ran.text().contains(part), "no {part:?} in {}", ran.text());
     }
 }
@@ -81,7 +86,8 @@ fn an_import_that_is_not_offered_is_named_with_the_nearest() {
         assert_eq!(fields["import"], import, "{line}");
         assert_eq!((&fields["wanted"], &fields["nearest"]), (&wanted.into(), &nearest.into()));
     }
-    let text = "(component (import \"wasi:clocks/monotonic-clock@0.2.0\" (instance (export \"now\" (func (result string))))))";
+    let text =
+        "(component (import \"wasi:clocks/monotonic-clock@0.2.0\" (instance (export \"now\" (func (result string))))))";
     let (ran, line) = checked(&scratch, "mistyped.wat", text.as_bytes());
     assert_eq!((ran.code, &line["error"]["code"]), (Some(1), &"incompatible-contract".into()), "{line}");
     assert!(line["error"]["message"].as_str().unwrap().contains("with other types"), "{line}");

@@ -116,7 +116,9 @@ pub fn start(component: &Path, flags: &[&str], stdin: Option<&[u8]>) -> Child {
 
 /// Keeps a command away from what the user of this machine has set up: it caches below the target directory.
 fn isolate(command: &mut Command) {
-    command.env_remove("RUST_BACKTRACE").env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli-cache"));
+    command
+        .env_remove("RUST_BACKTRACE")
+        .env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("cli-cache"));
 }
 
 /// Waits for the end of a command, within the watchdog.

@@ -45,17 +45,37 @@ fn start() -> Child {
         .unwrap()
 }
 
+/// Checks what a child that reads its component has left, from its directory in `/proc`.
+fn assert_jailed(process: &Path) {
+    let descriptors = process.join("fd").read_dir().unwrap();
+    let mut names: Vec<_> = descriptors.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["0", "1", "2"]);
+    let limits = std::fs::read_to_string(process.join("limits")).unwrap();
+    let limit = |name: &str| {
+        let line = limits.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.split_whitespace().next().unwrap().parse::<u64>().unwrap()
+    };
+    let defaults = CompileLimits::default();
+    assert_eq!(limit("Max address space"), defaults.address_space_bytes);
+    assert_eq!(limit("Max file size"), defaults.image_bytes_max);
+    assert_eq!((limit("Max core file size"), limit("Max open files")), (0, 8));
+    let status = std::fs::read_to_string(process.join("status")).unwrap();
+    // A machine whose own filter forbids another shows none, or one all the same.
+    let ours = std::fs::read_to_string("/proc/self/status").unwrap();
+    if ours.contains("Seccomp:\t0") {
+        assert!(status.contains("Seccomp:\t2") && status.contains("NoNewPrivs:\t1"), "{status}");
+    }
+}
+
 #[test]
-fn a_child_ends_with_its_parent_and_keeps_only_the_standard_descriptors() {
+fn a_child_gives_up_what_it_does_not_need_and_ends_with_its_parent() {
     let (_rig, order) = order();
     let mut child = start();
     let mut stdin = child.stdin.take().unwrap();
     // The pipe is smaller than the component, so that the child is reading it when this returns.
     stdin.write_all(&order).unwrap();
-    let descriptors = Path::new("/proc").join(child.id().to_string()).join("fd").read_dir().unwrap();
-    let mut names: Vec<_> = descriptors.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
-    names.sort();
-    assert_eq!(names, ["0", "1", "2"]);
+    assert_jailed(&Path::new("/proc").join(child.id().to_string()));
     drop(stdin);
     let status = child.wait().unwrap();
     assert_eq!(status.code(), Some(REFUSED), "{status}");

@@ -6,7 +6,6 @@ use std::fs::File;
 use std::os::unix::fs::{FileExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use latent_core::{PlatformError, TenantId};
 use latent_executor::ComponentArtifact;
@@ -159,9 +158,4 @@ pub fn bulky(bytes: usize) -> Vec<u8> {
     let data = "a".repeat(bytes);
     let text = format!(r#"(component (core module (memory {pages}) (data (i32.const 0) "{data}")))"#);
     wat::parse_str(&text).unwrap()
-}
-
-#[expect(clippy::disallowed_methods, reason = "how soon a child is gone is what is tested")]
-pub fn now() -> Instant {
-    Instant::now()
 }

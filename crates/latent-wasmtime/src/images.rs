@@ -35,7 +35,6 @@ const STAGED_NAMES_MAX: u32 = 1024;
 
 /// How much of the disk images may take. Each bound holds for the directory, whoever wrote to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(clippy::struct_field_names, reason = "every limit says that it is the most")]
 pub struct ImageLimits {
     /// Bytes of all images. Default 4 GiB. Beyond it the least recently used go; the newest stays even if it alone is
     /// larger.
@@ -85,7 +84,7 @@ impl ImageStore {
     /// or format; such a one is removed. An image that is sound but that `engine` refuses is a miss too and stays:
     /// compiling the component again tells why.
     ///
-    /// Blocks: all of the image is read and hashed, about a millisecond for each two megabytes.
+    /// Blocks: all of the image is read and hashed, about a millisecond for each megabyte.
     #[must_use]
     pub fn load(&self, engine: &Engine, key: PreparationKey) -> Option<Component> {
         let path = self.dir.join(Name::of(key).to_string());

@@ -1,7 +1,8 @@
 //! One tenant's compiled functions in one file, so that a component that changed a little is compiled quickly.
 //!
 //! The file is a header and entries one after another: mark, length, key, checksum over key and value, value. It is only
-//! appended to; whoever opens it holds its lock, and whoever comes second compiles without it.
+//! appended to; whoever opens it holds its lock, and whoever comes second compiles without it. Some functions reach the code
+//! generator in another form in every process, so that compiling the very same component again adds a few in a hundred.
 //!
 //! Invariant: no value is given out whose checksum does not match, so that a damaged file costs time and nothing else.
 
@@ -22,7 +23,7 @@ use super::protocol::FunctionsAt;
 /// Mark and format at the start of the file, before the engine's compatibility value.
 const HEADER_MARK: [u8; 16] = *b"latent functions";
 const FORMAT: u64 = 1;
-const HEADER_BYTES: u64 = 32;
+const HEADER_BYTES: usize = HEADER_MARK.len() + 8 + 8;
 const ENTRY_MARK: [u8; 4] = *b"func";
 const KEY_BYTES: usize = 32;
 const ENTRY_HEADER_BYTES: usize = ENTRY_MARK.len() + 4 + KEY_BYTES + 32;
@@ -39,7 +40,7 @@ pub struct FunctionStore {
 struct Pack {
     file: File,
     bytes_max: u64,
-    header: [u8; HEADER_BYTES as usize],
+    header: [u8; HEADER_BYTES],
     index: HashMap<Key, Place, RandomState>,
     /// Where the next entry goes.
     end: u64,
@@ -89,15 +90,15 @@ impl fmt::Debug for FunctionStore {
 impl Pack {
     fn read_index(&mut self) -> io::Result<()> {
         let bytes = self.file.metadata()?.len();
-        let mut found = [0; HEADER_BYTES as usize];
-        let known = bytes >= HEADER_BYTES && bytes <= self.bytes_max && {
+        let mut found = [0; HEADER_BYTES];
+        let known = bytes >= HEADER_BYTES as u64 && bytes <= self.bytes_max && {
             self.file.read_exact_at(&mut found, 0)?;
             found == self.header
         };
         if !known {
             return self.start_afresh();
         }
-        self.end = HEADER_BYTES;
+        self.end = HEADER_BYTES as u64;
         while let Some((key, place)) = self.entry_at(self.end, bytes) {
             if self.index.len() >= ENTRIES_MAX {
                 return self.start_afresh();
@@ -152,7 +153,7 @@ impl Pack {
         self.index.clear();
         self.file.set_len(0)?;
         self.file.write_all_at(&self.header, 0)?;
-        self.end = HEADER_BYTES;
+        self.end = HEADER_BYTES as u64;
         Ok(())
     }
 }
@@ -163,8 +164,8 @@ impl Place {
     }
 }
 
-fn header(compatibility: u64) -> [u8; HEADER_BYTES as usize] {
-    let mut header = [0; HEADER_BYTES as usize];
+fn header(compatibility: u64) -> [u8; HEADER_BYTES] {
+    let mut header = [0; HEADER_BYTES];
     header[..16].copy_from_slice(&HEADER_MARK);
     header[16..24].copy_from_slice(&FORMAT.to_le_bytes());
     header[24..].copy_from_slice(&compatibility.to_le_bytes());
@@ -247,7 +248,7 @@ mod tests {
         for length in 0..whole.len() {
             std::fs::write(&at.path, &whole[..length]).unwrap();
             let store = FunctionStore::open(&at, ENGINE).unwrap();
-            let entries = length.saturating_sub(HEADER_BYTES as usize) / entry;
+            let entries = length.saturating_sub(HEADER_BYTES) / entry;
             let found = (1..=3).filter(|number| got(&store, *number).is_some()).count();
             assert_eq!(found, entries, "{length} bytes");
             assert!(store.insert(&key(9), vec![9; 20]));
@@ -262,13 +263,13 @@ mod tests {
         let at = at(&dir, 1 << 20);
         three(&at);
         assert_eq!(got(&FunctionStore::open(&at, ENGINE + 1).unwrap(), 1), None);
-        assert_eq!(at.path.metadata().unwrap().len(), HEADER_BYTES);
+        assert_eq!(at.path.metadata().unwrap().len(), HEADER_BYTES as u64);
     }
 
     #[test]
     fn a_full_file_starts_afresh_and_never_exceeds_its_bound() {
         let dir = tempfile::tempdir().unwrap();
-        let at = at(&dir, HEADER_BYTES + 2 * (ENTRY_HEADER_BYTES as u64 + 20));
+        let at = at(&dir, (HEADER_BYTES + 2 * (ENTRY_HEADER_BYTES + 20)) as u64);
         let store = FunctionStore::open(&at, ENGINE).unwrap();
         for number in 1..=3 {
             assert!(store.insert(&key(number), vec![number; 20]));

@@ -165,14 +165,11 @@ fn check_image(image: &File, budget: &Budget) -> io::Result<Result<(), PlatformE
         return Ok(Err(Limit::Image.exceeded(budget)));
     }
     let found = Engine::detect_precompiled_file(format!("/proc/self/fd/{}", image.as_raw_fd()));
-    Ok(match found {
-        Ok(Some(Precompiled::Component)) => Ok(()),
-        Ok(_) | Err(_) => {
-            let message = "the compiler ended well and left no image of a component; is its program this one?";
-            Err(PlatformError::new(PlatformErrorCode::Internal, message)
-                .with_detail(ErrorDetail::new("compiler.no-image")))
-        }
-    })
+    if matches!(found, Ok(Some(Precompiled::Component))) {
+        return Ok(Ok(()));
+    }
+    let message = "the compiler ended well and left no image of a component; is its program this one?";
+    Ok(Err(PlatformError::new(PlatformErrorCode::Internal, message).with_detail(ErrorDetail::new("compiler.no-image"))))
 }
 
 fn crashed(status: ExitStatus) -> PlatformError {

@@ -1,0 +1,103 @@
+//! Every other way in which a child can end: crashes, kills, interrupts, no child at all.
+
+use std::sync::Barrier;
+
+use latent_core::{PlatformError, PlatformErrorCode};
+use latent_wasmtime::{CompileLimits, Compiler as _};
+
+use crate::support::{Rig, Setup, children, executable};
+
+fn refused_by(script: &str) -> PlatformError {
+    let rig = Rig::script(CompileLimits::default(), script);
+    let error = rig.compile(latent_guests::component("echo")).unwrap_err();
+    rig.assert_nothing_left();
+    error
+}
+
+#[test]
+fn a_crash_of_the_compiler_is_the_components_fault() {
+    for (script, status) in [
+        ("kill -SEGV $$", "signal: 11"),
+        ("kill -ABRT $$", "signal: 6"),
+        ("kill -BUS $$", "signal: 7"),
+        ("echo nonsense >&2; exit 3", "exit status: 3"),
+        ("exit 101", "exit status: 101"),
+    ] {
+        let error = refused_by(script);
+        assert_eq!(error.code(), PlatformErrorCode::InvalidArgument, "{error:?}");
+        assert!(error.has_detail("compiler.crashed") && !error.is_retryable(), "{error:?}");
+        assert!(error.message().contains(status), "{error}");
+    }
+}
+
+#[test]
+fn a_kill_from_outside_is_nobodys_fault() {
+    for script in ["kill -KILL $$", "kill -TERM $$"] {
+        let error = refused_by(script);
+        assert_eq!(error.code(), PlatformErrorCode::Unavailable, "{error:?}");
+        assert!(error.has_detail("compiler.killed") && error.is_retryable(), "{error:?}");
+    }
+}
+
+#[test]
+fn what_a_child_says_is_bounded() {
+    let error = refused_by("/usr/bin/head -c 1000000 /dev/zero >&2; exit 3");
+    assert!(error.has_detail("compiler.crashed"), "{error:?}");
+    let error = refused_by(r#"printf '{"Invalid":"%0100000d"}\n' 0 >&2; exit 3"#);
+    assert!(error.message().len() <= 512, "{error:?}");
+}
+
+#[test]
+fn a_panic_of_the_compiler_is_told_from_a_crash() {
+    let error = refused_by(r#"echo '"Panicked"' >&2; exit 3"#);
+    assert_eq!(error.code(), PlatformErrorCode::InvalidArgument, "{error:?}");
+    assert!(error.has_detail("compiler.panic"), "{error:?}");
+}
+
+#[test]
+fn a_missing_program_is_told_by_its_name() {
+    let rig = Rig::new(Setup { program: "/nonexistent/latent".into(), ..Setup::default() });
+    let error = rig.compile(latent_guests::component("echo")).unwrap_err();
+    assert_eq!(error.code(), PlatformErrorCode::Unavailable);
+    assert!(error.has_detail("compiler.unable") && error.message().contains("/nonexistent/latent"), "{error:?}");
+    rig.assert_nothing_left();
+}
+
+#[test]
+fn an_interrupt_ends_what_is_under_way_and_what_comes_later() {
+    let started = Barrier::new(2);
+    let rig = Rig::with(|dir| {
+        // The pipe's other end tells that the child runs.
+        let pipe = dir.join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let script = format!("echo here > {}; exec /bin/sleep 1000", pipe.display());
+        Setup { program: executable(dir, &script), ..Setup::default() }
+    });
+    std::thread::scope(|scope| {
+        let under_way = scope.spawn(|| {
+            started.wait();
+            rig.compile(latent_guests::component("echo"))
+        });
+        started.wait();
+        assert_eq!(std::fs::read_to_string(rig.dir.path().join("pipe")).unwrap(), "here\n");
+        assert_eq!(children().len(), 1);
+        rig.compiler.interrupt();
+        let error = under_way.join().unwrap().unwrap_err();
+        assert_eq!(error.code(), PlatformErrorCode::Unavailable);
+        assert!(error.has_detail("compiler.interrupted") && error.is_retryable(), "{error:?}");
+    });
+    assert!(rig.compile(latent_guests::component("echo")).unwrap_err().has_detail("compiler.interrupted"));
+    rig.assert_nothing_left();
+}
+
+#[test]
+fn a_child_sees_nothing_of_the_parents_surroundings() {
+    let rig = Rig::with(|dir| {
+        let script = format!("/usr/bin/env > {0}; pwd >> {0}; exit 101", dir.join("seen").display());
+        Setup { program: executable(dir, &script), ..Setup::default() }
+    });
+    rig.compile(latent_guests::component("echo")).unwrap_err();
+    let seen = std::fs::read_to_string(rig.dir.path().join("seen")).unwrap();
+    // The shell sets the first for itself.
+    assert_eq!(seen, "PWD=/\n/\n");
+}

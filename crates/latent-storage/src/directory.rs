@@ -293,8 +293,19 @@ fn foreign(names: &[String]) -> Option<&str> {
     names.iter().map(String::as_str).find(|name| !known(name))
 }
 
+/// Makes a directory, and its name and those of the ones above it that were not there durable.
 fn make_durably(disk: &dyn Disk, root: &Path) -> Result<(), Refusal> {
+    let mut parents = vec![parent_of(root)];
+    while let Some(&parent) = parents.last()
+        && parent.parent().is_some()
+        && disk.list(parent).map_err(Refusal::io("list", parent))?.is_none()
+    {
+        parents.push(parent_of(parent));
+    }
     disk.create_directory(root).map_err(Refusal::io("make", root))?;
-    let parent = root.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    disk.sync_directory(parent).map_err(Refusal::io("make durable", parent))
+    parents.into_iter().try_for_each(|parent| disk.sync_directory(parent).map_err(Refusal::io("make durable", parent)))
+}
+
+fn parent_of(directory: &Path) -> &Path {
+    directory.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -56,17 +56,26 @@ impl Refusal {
         Self::Damaged { file: file.to_owned(), what: what.to_string() }
     }
 
+    /// The same without the directory of the file, which is the operator's business and may reach a tenant.
+    pub(crate) fn without_directory(mut self) -> Self {
+        if let Self::Io { file, .. } | Self::Damaged { file, .. } = &mut self
+            && let Some(name) = file.file_name()
+        {
+            *file = name.into();
+        }
+        self
+    }
+
     fn code(&self) -> PlatformErrorCode {
         use PlatformErrorCode as Code;
         match self {
-            Self::InUse { .. } => Code::Unavailable,
             Self::NotOurs { .. } | Self::NotEmpty { .. } | Self::Absent { .. } | Self::ComponentTooLarge { .. } => {
                 Code::InvalidArgument
             }
             Self::Format { .. } => Code::IncompatibleContract,
             Self::Damaged { .. } | Self::Corrupt { .. } => Code::CorruptArtifact,
             Self::Io { error, .. } if is_full(error) => Code::ResourceExhausted,
-            Self::Io { .. } => Code::Unavailable,
+            Self::InUse { .. } | Self::Io { .. } => Code::Unavailable,
             Self::RecordTooLarge { .. } | Self::Quota { .. } | Self::TooManyReleases { .. } => Code::ResourceExhausted,
             Self::OtherManifest { .. } | Self::Referenced { .. } => Code::StateConflict,
             Self::UnknownRelease { .. } => Code::NotFound,

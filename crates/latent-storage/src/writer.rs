@@ -35,13 +35,10 @@ impl Writer {
     /// Opens the database of `directory`, making an empty one if there is none, and reads all of it.
     pub(crate) fn open(directory: Arc<Directory>, cache_bytes: usize) -> Result<(Self, Contents), Refusal> {
         let file = directory.database_file();
-        let blocks = match directory.database()? {
-            Some(blocks) => blocks,
-            None => {
-                create(&directory, cache_bytes)?;
-                directory.database()?.ok_or_else(|| Refusal::damaged(&file, "it is gone"))?
-            }
-        };
+        if directory.database()?.is_none() {
+            create(&directory, cache_bytes)?;
+        }
+        let blocks = directory.database()?.ok_or_else(|| Refusal::damaged(&file, "it is gone"))?;
         let records = Records::open(blocks, cache_bytes).map_err(refusal(&file))?;
         let contents = records.snapshot().and_then(|snapshot| Contents::read(&snapshot)).map_err(refusal(&file))?;
         let summary = contents.summary;
@@ -87,7 +84,7 @@ impl Writer {
     /// The database, opened again if a failure closed it, with its summary.
     fn opened(&mut self) -> Result<(&Records, Summary), Refusal> {
         if self.open.is_none() {
-            self.reopen()?;
+            self.reopen().map_err(Refusal::without_directory)?;
         }
         let records = self.open.as_ref().ok_or_else(|| Refusal::damaged(Path::new(DATABASE_NAME), "it is closed"))?;
         Ok((records, self.summary))

@@ -1,17 +1,20 @@
 //! The disk of the operating system.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::FileExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
 use super::{Blocks, Disk, DiskLock, Presence};
 
-/// The disk of the operating system. Files are readable and writable by their owner, directories usable by nobody
-/// else, as far as the process's mask does not say otherwise.
+/// The disk of the operating system. Files and directories that it makes are for their owner alone: environments of
+/// deployments may hold secrets.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealDisk;
+
+const DIRECTORY_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 
 #[derive(Debug)]
 struct RealBlocks(File);
@@ -28,7 +31,7 @@ impl Disk for RealDisk {
     }
 
     fn create_directory(&self, directory: &Path) -> io::Result<()> {
-        fs::create_dir_all(directory)
+        DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(directory)
     }
 
     fn sync_directory(&self, directory: &Path) -> io::Result<()> {
@@ -36,7 +39,7 @@ impl Disk for RealDisk {
     }
 
     fn write_file(&self, file: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).open(file)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(file)?;
         file.write_all(bytes)?;
         file.sync_all()
     }
@@ -66,12 +69,13 @@ impl Disk for RealDisk {
 
     fn open_blocks(&self, file: &Path, presence: Presence) -> io::Result<Arc<dyn Blocks>> {
         let create = presence == Presence::Created;
-        let file = OpenOptions::new().read(true).write(true).create(create).truncate(false).open(file)?;
+        let file =
+            OpenOptions::new().read(true).write(true).create(create).truncate(false).mode(FILE_MODE).open(file)?;
         Ok(Arc::new(RealBlocks(file)))
     }
 
     fn lock(&self, file: &Path) -> io::Result<Option<DiskLock>> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(file)?;
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(FILE_MODE).open(file)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(file))),
             Err(TryLockError::WouldBlock) => Ok(None),

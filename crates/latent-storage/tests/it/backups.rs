@@ -12,6 +12,9 @@ use crate::support::{Held, ROOT, apply, delete, digest, fresh, furnish, held, op
 
 const BACKUP: &str = "/data/backup";
 
+/// What the error has to name, and what is done to the backup.
+type Damage<'a> = (&'a str, &'a dyn Fn(&MemoryDisk));
+
 fn verify(disk: &MemoryDisk, directory: &str) -> Result<Verified, PlatformError> {
     verify_on(Arc::new(disk.clone()), directory, &StorageLimits::default())
 }
@@ -82,14 +85,13 @@ fn what_is_damaged_in_a_backup_is_named() {
     let (disk, _) = backed_up();
     let component = format!("{BACKUP}/components/{}", digest("two"));
     let database = format!("{BACKUP}/catalog.redb");
-    type Damage<'a> = (&'a str, &'a dyn Fn(&MemoryDisk));
-    let damages: [Damage<'_>; 4] = [
+    let cases: [Damage<'_>; 4] = [
         (&digest("two").to_string(), &|disk| disk.set_bytes(&component, b"rubbish".to_vec())),
         (&digest("two").to_string(), &|disk| disk.forget(&component)),
         ("catalog.redb", &|disk| disk.set_bytes(&database, vec![7; 100_000])),
         ("format", &|disk| disk.set_bytes(format!("{BACKUP}/format"), b"formless".to_vec())),
     ];
-    for (named, damage) in damages {
+    for (named, damage) in cases {
         let damaged = disk.copy();
         damage(&damaged);
         for error in [

@@ -67,7 +67,10 @@ proptest! {
                     let expected = match (model.releases.contains(&(owner, name)), model.uses(owner, name)) {
                         (false, _) => Err(PlatformErrorCode::NotFound),
                         (true, true) => Err(PlatformErrorCode::StateConflict),
-                        (true, false) => Ok(model.releases.remove(&(owner, name))).map(drop),
+                        (true, false) => {
+                            model.releases.remove(&(owner, name));
+                            Ok(())
+                        }
                     };
                     prop_assert_eq!(answer.map_err(|error| error.code()), expected);
                 }

@@ -5,7 +5,6 @@ use std::path::Path;
 use latent_core::{PlatformError, PlatformErrorCode};
 use latent_storage::Storage;
 
-use crate::disk::MemoryDisk;
 use crate::support::{ROOT, fresh, furnish, held, in_root, open, options};
 
 fn refusal(directory: &Path) -> PlatformError {
@@ -104,5 +103,17 @@ fn names_on_the_disk_are_digests_and_our_own() {
     names.retain(|name| !name.starts_with("components/"));
     assert_eq!(names, ["catalog.redb", "components", "format", "latest", "lock", "staged"]);
     assert_eq!(disk.below(in_root("components")).len(), 3, "one component is shared");
-    drop(MemoryDisk::default());
+}
+
+#[test]
+fn nobody_but_the_owner_can_read_what_is_stored() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = tempfile::tempdir().expect("a temporary directory is made");
+    let directory = place.path().join("data");
+    let storage = Storage::open(&directory, options()).expect("a directory is made");
+    furnish(&storage);
+    let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o077;
+    for part in [".", "components", "staged", "catalog.redb", "format", "latest", "lock"] {
+        assert_eq!(mode(&directory.join(part)), 0, "{part}");
+    }
 }

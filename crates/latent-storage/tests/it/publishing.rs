@@ -166,7 +166,9 @@ fn pages_are_bounded_by_rows_and_by_bytes_and_show_each_release_once() {
     let (_, storage) = fresh();
     let mut expected: Vec<_> = (0..25).map(|number| digest(&number.to_string())).collect();
     expected.sort();
-    (0..25).for_each(|number| drop(publish(&storage, "acme", &number.to_string()).expect("it is published")));
+    for number in 0..25 {
+        publish(&storage, "acme", &number.to_string()).expect("it is published");
+    }
     publish(&storage, "umbrella", "foreign").expect("it is published");
     for bounds in [
         PageBounds { rows_max: 4, ..PageBounds::default() },

@@ -29,6 +29,8 @@ pub(crate) enum Refusal {
     ComponentTooLarge { found: u64, max: u64 },
     /// What has to be remembered of a release or a deployment is too much.
     RecordTooLarge { found: usize, max: usize },
+    /// A type in an exported function cannot be kept.
+    TypeTooDeep { what: &'static str },
     /// The tenant would store more than it may.
     Quota { needed: u64, used: u64, max: u64 },
     /// The tenant has as many releases as one may have.
@@ -72,7 +74,7 @@ impl Refusal {
             Self::NotOurs { .. } | Self::NotEmpty { .. } | Self::Absent { .. } | Self::ComponentTooLarge { .. } => {
                 Code::InvalidArgument
             }
-            Self::Format { .. } => Code::IncompatibleContract,
+            Self::Format { .. } | Self::TypeTooDeep { .. } => Code::IncompatibleContract,
             Self::Damaged { .. } | Self::Corrupt { .. } => Code::CorruptArtifact,
             Self::Io { error, .. } if is_full(error) => Code::ResourceExhausted,
             Self::InUse { .. } | Self::Io { .. } => Code::Unavailable,
@@ -100,6 +102,7 @@ impl Refusal {
             Self::Io { doing, error, .. } => of(io_kind(error), "doing", doing).with("error", error),
             Self::ComponentTooLarge { found, max } => of("storage.component-size", "found", found).with("max", max),
             Self::RecordTooLarge { found, max } => of("storage.record-size", "found", found).with("max", max),
+            Self::TypeTooDeep { .. } => ErrorDetail::new("storage.type-depth"),
             Self::Quota { needed, used, max } => {
                 of("storage.quota", "needed_bytes", needed).with("used_bytes", used).with("quota_bytes", max)
             }
@@ -158,6 +161,7 @@ impl fmt::Display for Refusal {
             Self::RecordTooLarge { found, max } => {
                 write!(f, "what is to be remembered has {found} bytes where {max} are allowed; declare less")
             }
+            Self::TypeTooDeep { what } => write!(f, "of what the component exports, {what}; use flatter types"),
             Self::Quota { needed, used, max } => write!(
                 f,
                 "{needed} bytes more would exceed the quota: {used} of {max} are used; delete releases, or ask for more"

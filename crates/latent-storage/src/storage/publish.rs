@@ -50,10 +50,7 @@ impl Storage {
             return Ok(Published { release, created: false });
         }
         let record = Arc::new(self.inspected(digest, component, manifest)?);
-        let value = record::release(&record).map_err(|malformed| {
-            let message = format_args!("of the component's exports, {}; declare less", malformed.0);
-            PlatformError::new(latent_core::PlatformErrorCode::IncompatibleContract, message)
-        })?;
+        let value = record::release(&record).map_err(|malformed| Refusal::TypeTooDeep { what: malformed.0 })?;
         self.check_record(value.len())?;
         self.add(&Candidate { tenant, record, value }, component)
     }

@@ -146,3 +146,65 @@ fn the_same_release_again_needs_no_room() {
     disk.watch(Some(Fault::Fail { from: 1, kind: io::ErrorKind::StorageFull }));
     assert!(!publish(&storage, "acme", "one").expect("it is there already"));
 }
+
+/// Lets each change fail at each step, makes another change, and looks at what is there after a power failure.
+fn failed_then_another_change(fault: impl Fn(u64) -> Fault) {
+    let (disk, storage) = fresh();
+    furnish(&storage);
+    drop(storage);
+    let other: Change = |storage| storage.set_quota(&tenant("initech"), Some(777));
+    let expected = changed(&disk, other);
+    for (name, change) in CHANGES {
+        for step in 1.. {
+            assert!(step < STEPS_MAX, "{name} never ended");
+            let failing = disk.copy();
+            let storage = open(&failing).expect("the furnished storage opens");
+            failing.watch(Some(fault(step)));
+            let answer = change(&storage);
+            let is_over = failing.steps() < step;
+            failing.mend();
+            if answer.is_err() {
+                other(&storage).unwrap_or_else(|error| panic!("{name}, step {step}: {error}"));
+                assert_eq!(held(&storage), expected, "{name}, step {step}");
+                let reopened = open(&failing.after(Survival::Synced)).expect("it opens after a power failure");
+                assert_eq!(held(&reopened), expected, "{name}, step {step}: the failed change came back");
+            }
+            if is_over {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_change_that_failed_does_not_come_back_with_the_next_one() {
+    let kind = io::ErrorKind::StorageFull;
+    failed_then_another_change(|from| Fault::Fail { from, kind });
+    failed_then_another_change(|at| Fault::FailOnce { at, kind });
+}
+
+#[test]
+fn a_change_that_failed_once_is_gone_before_its_error_is_answered() {
+    let (disk, storage) = fresh();
+    furnish(&storage);
+    let before = held(&storage);
+    drop(storage);
+    for (name, change) in CHANGES {
+        for at in 1.. {
+            assert!(at < STEPS_MAX, "{name} never ended");
+            let failing = disk.copy();
+            let storage = open(&failing).expect("the furnished storage opens");
+            failing.watch(Some(Fault::FailOnce { at, kind: io::ErrorKind::Other }));
+            let answer = change(&storage);
+            if answer.is_err() {
+                for survival in [Survival::Everything, Survival::Synced] {
+                    let reopened = open(&failing.after(survival)).expect("it opens after a stop");
+                    assert_eq!(held(&reopened), before, "{name}, step {at}, {survival:?}: it failed and is there");
+                }
+            }
+            if failing.steps() < at {
+                break;
+            }
+        }
+    }
+}

@@ -3,6 +3,8 @@
 //! Invariant: names of files are digests and numbers of our own, never anything that a caller chose. A file appears
 //! under its final name only when it is complete and durable.
 
+mod format;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,22 +14,11 @@ use latent_core::Sha256Digest;
 use crate::disk::{Blocks, Disk, DiskLock, Presence};
 use crate::refusal::Refusal;
 
-/// The format that this program writes.
-pub(crate) const FORMAT: u64 = 1;
-
 const LOCK_NAME: &str = "lock";
-const FORMAT_NAME: &str = "format";
-/// Where the format file is written before it gets its name.
-const FORMAT_STAGED_NAME: &str = "format.staged";
-const FORMAT_PREFIX: &str = "latent storage, format ";
-const FORMAT_BYTES_MAX: u64 = 256;
-pub(crate) const DATABASE_NAME: &str = "catalog.redb";
+pub(crate) const DATABASE_NAME: &str = "database.redb";
 pub(crate) const LATEST_NAME: &str = "latest";
 const COMPONENTS_NAME: &str = "components";
 const STAGED_NAME: &str = "staged";
-/// What a file system may have in its root by itself.
-const FOREIGN_NAMES: [&str; 1] = ["lost+found"];
-
 /// A directory that is ours, for as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -58,19 +49,18 @@ impl Directory {
         let names = disk.list(root).map_err(Refusal::io("list", root))?;
         let is_new = names.is_none();
         let names = names.unwrap_or_default();
-        let is_ours = names.iter().any(|name| name == FORMAT_NAME);
-        if !is_ours && let Some(found) = foreign(&names) {
+        if let Some(found) = format::foreign(&names) {
             return Err(Refusal::NotOurs { directory: root.to_owned(), found: found.to_owned() });
         }
         if is_new {
             make_durably(&*disk, root)?;
         }
         let directory = Self::lock(disk, root)?;
-        // Whoever had the lock until now may just have made it.
-        if is_ours || directory.names()?.iter().any(|name| name == FORMAT_NAME) {
-            directory.check_format()?;
+        // Looked at again, because whoever had the lock until now may just have made it.
+        if format::is_declared(&directory.names()?) {
+            format::check(&*directory.disk, root)?;
         } else {
-            directory.write_format()?;
+            format::declare(&*directory.disk, root)?;
         }
         directory.make_parts()?;
         directory.remove_staged()?;
@@ -81,11 +71,11 @@ impl Directory {
     pub(crate) fn look(disk: Arc<dyn Disk>, root: &Path) -> Result<Self, Refusal> {
         let names = disk.list(root).map_err(Refusal::io("list", root))?.unwrap_or_default();
         let has = |wanted: &str| names.iter().any(|name| name == wanted);
-        if !has(FORMAT_NAME) || !has(DATABASE_NAME) {
+        if !format::is_declared(&names) || !has(DATABASE_NAME) {
             return Err(Refusal::Absent { directory: root.to_owned() });
         }
         let directory = Self::lock(disk, root)?;
-        directory.check_format()?;
+        format::check(&*directory.disk, root)?;
         Ok(directory)
     }
 
@@ -96,7 +86,7 @@ impl Directory {
         match &names {
             None => make_durably(&*disk, root)?,
             Some(names) => {
-                if let Some(found) = names.iter().find(|name| !FOREIGN_NAMES.contains(&name.as_str())) {
+                if let Some(found) = names.iter().find(|name| !format::is_harmless(name)) {
                     return Err(Refusal::NotEmpty { directory: root.to_owned(), found: found.clone() });
                 }
             }
@@ -109,7 +99,7 @@ impl Directory {
     /// Declares a directory complete that was taken over with [`begin`](Self::begin).
     pub(crate) fn complete(&self) -> Result<(), Refusal> {
         self.sync_components()?;
-        self.write_format()
+        format::declare(&*self.disk, &self.root)
     }
 
     fn lock(disk: Arc<dyn Disk>, root: &Path) -> Result<Self, Refusal> {
@@ -237,29 +227,6 @@ impl Directory {
         Ok(names.unwrap_or_default())
     }
 
-    fn check_format(&self) -> Result<(), Refusal> {
-        let file = self.root.join(FORMAT_NAME);
-        let text = self.disk.read_file(&file, FORMAT_BYTES_MAX).map_err(Refusal::io("read", &file))?;
-        let text = String::from_utf8_lossy(&text);
-        let found = text.strip_prefix(FORMAT_PREFIX).and_then(|rest| rest.strip_suffix('\n')?.parse().ok());
-        match found {
-            Some(FORMAT) => Ok(()),
-            Some(found) => Err(Refusal::Format { directory: self.root.clone(), found, known: FORMAT }),
-            None => Err(Refusal::damaged(&file, format_args!("it does not say {FORMAT_PREFIX}{FORMAT}"))),
-        }
-    }
-
-    fn write_format(&self) -> Result<(), Refusal> {
-        let (staged, file) = (self.root.join(FORMAT_STAGED_NAME), self.root.join(FORMAT_NAME));
-        if self.names()?.iter().any(|name| name == FORMAT_STAGED_NAME) {
-            self.disk.remove_file(&staged).map_err(Refusal::io("remove", &staged))?;
-        }
-        let text = format!("{FORMAT_PREFIX}{FORMAT}\n");
-        self.disk.write_file(&staged, text.as_bytes()).map_err(Refusal::io("write", &staged))?;
-        self.disk.rename(&staged, &file).map_err(Refusal::io("rename to", &file))?;
-        self.disk.sync_directory(&self.root).map_err(Refusal::io("make durable", &self.root))
-    }
-
     fn make_parts(&self) -> Result<(), Refusal> {
         for part in [COMPONENTS_NAME, STAGED_NAME] {
             let part = self.root.join(part);
@@ -284,13 +251,6 @@ impl Drop for Staged<'_> {
         // What is left behind is removed at the next start.
         let _left_behind = self.directory.disk.remove_file(&self.file);
     }
-}
-
-/// The first name of a directory without a format file that an interrupted start of ours cannot have left.
-fn foreign(names: &[String]) -> Option<&str> {
-    let ours = [LOCK_NAME, FORMAT_STAGED_NAME];
-    let known = |name: &&str| ours.contains(name) || FOREIGN_NAMES.contains(name);
-    names.iter().map(String::as_str).find(|name| !known(name))
 }
 
 /// Makes a directory, and its name and those of the ones above it that were not there durable.

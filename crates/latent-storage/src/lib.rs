@@ -7,7 +7,7 @@
 //! ```text
 //! lock              locked by the owner for as long as it lives
 //! format            "latent storage, format 1"; in a copy, written last
-//! catalog.redb      releases, deployments, quotas, and a summary of them
+//! database.redb      releases, deployments, quotas, and a summary of them
 //! latest            which summary was acknowledged last
 //! components/<hex>  components; tenants who published the same share a file and know nothing of one another
 //! staged/<number>   what is being written; emptied at every start

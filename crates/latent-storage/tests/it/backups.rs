@@ -84,11 +84,11 @@ fn a_target_with_something_in_it_is_refused_and_left_alone() {
 fn what_is_damaged_in_a_backup_is_named() {
     let (disk, _) = backed_up();
     let component = format!("{BACKUP}/components/{}", digest("two"));
-    let database = format!("{BACKUP}/catalog.redb");
+    let database = format!("{BACKUP}/database.redb");
     let cases: [Damage<'_>; 4] = [
         (&digest("two").to_string(), &|disk| disk.set_bytes(&component, b"rubbish".to_vec())),
         (&digest("two").to_string(), &|disk| disk.forget(&component)),
-        ("catalog.redb", &|disk| disk.set_bytes(&database, vec![7; 100_000])),
+        ("database.redb", &|disk| disk.set_bytes(&database, vec![7; 100_000])),
         ("format", &|disk| disk.set_bytes(format!("{BACKUP}/format"), b"formless".to_vec())),
     ];
     for (named, damage) in cases {
@@ -108,7 +108,7 @@ fn what_is_damaged_in_a_backup_is_named() {
 #[test]
 fn bits_flipped_in_the_records_of_a_backup_are_found_without_changing_it() {
     let (disk, _) = backed_up();
-    let database = format!("{BACKUP}/catalog.redb");
+    let database = format!("{BACKUP}/database.redb");
     let whole = disk.bytes(&database);
     let expected = verify(&disk, BACKUP).expect("it is whole");
     assert_eq!(disk.bytes(&database), whole, "looking changes nothing");

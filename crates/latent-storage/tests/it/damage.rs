@@ -93,7 +93,7 @@ const HEADER_BYTES: usize = 512;
 fn every_bit_of_the_databases_header_is_noticed_or_of_no_effect() {
     for (disk, expected) in [closed(), killed()] {
         let bits = bits_of(&(0..HEADER_BYTES).collect::<Vec<_>>());
-        let (refused, unchanged) = flip(&disk, "catalog.redb", &bits, &expected);
+        let (refused, unchanged) = flip(&disk, "database.redb", &bits, &expected);
         assert_eq!(refused + unchanged, bits.len());
         assert!(refused > 0, "some of the header matters");
     }
@@ -102,9 +102,9 @@ fn every_bit_of_the_databases_header_is_noticed_or_of_no_effect() {
 #[test]
 fn a_bit_of_every_byte_that_is_read_is_noticed_or_of_no_effect() {
     for (disk, expected) in [closed(), killed()] {
-        let read = bytes_read(&disk, disk.bytes(in_root("catalog.redb")).len());
+        let read = bytes_read(&disk, disk.bytes(in_root("database.redb")).len());
         let bits: Vec<_> = read.iter().map(|byte| 8 * byte + byte / 3 % 8).collect();
-        let (refused, unchanged) = flip(&disk, "catalog.redb", &bits, &expected);
+        let (refused, unchanged) = flip(&disk, "database.redb", &bits, &expected);
         assert_eq!(refused + unchanged, bits.len());
         assert!(refused > 1000, "records matter: {refused} refused");
     }
@@ -114,8 +114,8 @@ fn a_bit_of_every_byte_that_is_read_is_noticed_or_of_no_effect() {
 #[ignore = "opens a storage 1.2 million times, which takes some ten minutes"]
 fn every_bit_of_the_database_is_noticed_or_of_no_effect() {
     for (disk, expected) in [closed(), killed()] {
-        let bits = bits_of(&(0..disk.bytes(in_root("catalog.redb")).len()).collect::<Vec<_>>());
-        let (refused, unchanged) = flip(&disk, "catalog.redb", &bits, &expected);
+        let bits = bits_of(&(0..disk.bytes(in_root("database.redb")).len()).collect::<Vec<_>>());
+        let (refused, unchanged) = flip(&disk, "database.redb", &bits, &expected);
         println!("of {} bits, {refused} were refused and {unchanged} had no effect", bits.len());
         assert_eq!(refused + unchanged, bits.len());
     }
@@ -135,10 +135,10 @@ fn every_bit_of_the_files_beside_the_database_is_noticed_or_of_no_effect() {
 #[test]
 fn a_database_cut_anywhere_is_refused() {
     let (disk, expected) = closed();
-    let whole = disk.bytes(in_root("catalog.redb"));
+    let whole = disk.bytes(in_root("database.redb"));
     for part in 0..64 {
         let cut = disk.copy();
-        cut.set_bytes(in_root("catalog.redb"), whole[..whole.len() * part / 64].to_vec());
+        cut.set_bytes(in_root("database.redb"), whole[..whole.len() * part / 64].to_vec());
         match open(&cut) {
             Ok(storage) => assert_eq!(held(&storage), expected, "cut at {part}/64"),
             Err(error) => assert_refused(&error),
@@ -151,11 +151,11 @@ fn a_database_of_an_earlier_time_is_refused() {
     let (disk, storage) = fresh();
     furnish(&storage);
     drop(storage);
-    let earlier = disk.bytes(in_root("catalog.redb"));
+    let earlier = disk.bytes(in_root("database.redb"));
     let storage = open(&disk).expect("it opens again");
     apply(&storage, "acme", "red", "one").expect("a deployment is applied");
     drop(storage);
-    disk.set_bytes(in_root("catalog.redb"), earlier);
+    disk.set_bytes(in_root("database.redb"), earlier);
     let error = open(&disk).expect_err("the deployment is missing");
     assert_refused(&error);
     assert!(error.message().contains("was acknowledged"), "{error}");
@@ -164,10 +164,10 @@ fn a_database_of_an_earlier_time_is_refused() {
 #[test]
 fn a_missing_database_is_not_replaced_by_an_empty_one() {
     let (disk, _) = closed();
-    disk.forget(in_root("catalog.redb"));
+    disk.forget(in_root("database.redb"));
     let error = open(&disk).expect_err("everything is missing");
     assert_refused(&error);
-    assert!(error.message().contains("/data/latent/catalog.redb is damaged: it is missing"), "{error}");
+    assert!(error.message().contains("/data/latent/database.redb is damaged: it is missing"), "{error}");
 }
 
 #[test]

@@ -92,7 +92,7 @@ fn no_two_ids_alias_and_none_becomes_a_path() {
         }
     }
     let mut ours: BTreeSet<_> =
-        ["data", "catalog.redb", "components", "format", "latest", "lock", "staged"].map(str::to_owned).into();
+        ["data", "database.redb", "components", "format", "latest", "lock", "staged"].map(str::to_owned).into();
     ours.extend(["0", "1", "2"].map(|name| digest(name).to_string()));
     assert_eq!(files, ours);
 }

@@ -101,7 +101,7 @@ fn names_on_the_disk_are_digests_and_our_own() {
     furnish(&storage);
     let mut names = disk.below(ROOT);
     names.retain(|name| !name.starts_with("components/"));
-    assert_eq!(names, ["catalog.redb", "components", "format", "latest", "lock", "staged"]);
+    assert_eq!(names, ["components", "database.redb", "format", "latest", "lock", "staged"]);
     assert_eq!(disk.below(in_root("components")).len(), 3, "one component is shared");
 }
 
@@ -113,7 +113,7 @@ fn nobody_but_the_owner_can_read_what_is_stored() {
     let storage = Storage::open(&directory, options()).expect("a directory is made");
     furnish(&storage);
     let mode = |path: &Path| std::fs::metadata(path).expect("it is there").permissions().mode() & 0o077;
-    for part in [".", "components", "staged", "catalog.redb", "format", "latest", "lock"] {
+    for part in [".", "components", "staged", "database.redb", "format", "latest", "lock"] {
         assert_eq!(mode(&directory.join(part)), 0, "{part}");
     }
 }

@@ -101,7 +101,7 @@ fn a_storage_with_100_000_deployments_over_1_000_releases_opens_within_two_secon
     let begun = Instant::now();
     let storage = Storage::open(place.path(), options()).expect("it opens again");
     let taken = begun.elapsed();
-    let file = std::fs::metadata(place.path().join("catalog.redb")).expect("it is there").len();
+    let file = std::fs::metadata(place.path().join("database.redb")).expect("it is there").len();
     println!("start with {DEPLOYMENTS} deployments: {} ms, {} KiB", taken.as_millis(), file >> 10);
     assert_eq!((inventory.deployments, inventory.releases), (DEPLOYMENTS, RELEASES as u64));
     assert_eq!(storage.inventory(), inventory);

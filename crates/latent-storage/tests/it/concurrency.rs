@@ -17,6 +17,15 @@ fn real() -> (tempfile::TempDir, Storage) {
     (place, storage)
 }
 
+/// Says at its end that it is over, also when a test fails before, so that whoever repeats something ends too.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Runs `call` by all callers at the same time.
 fn together(call: impl Fn(usize) + Sync) {
     let barrier = Barrier::new(CALLERS);
@@ -102,12 +111,12 @@ fn a_collection_never_takes_a_file_from_a_publication_of_the_same_component() {
                 storage.collect().expect("it works");
             }
         });
+        let _over = Over(&is_over);
         for _ in 0..60 {
             publish(&storage, "acme", "one").expect("it is published");
             storage.fetch(&tenant("acme"), digest("one")).expect("what was acknowledged is served");
             storage.delete_release(&tenant("acme"), digest("one")).expect("nothing uses it");
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     storage.collect().expect("it works");
     held(&storage);
@@ -129,10 +138,10 @@ fn readers_see_whole_changes_while_writers_go_on() {
                 last = generation;
             }
         });
+        let _over = Over(&is_over);
         for round in 0..40 {
             apply(&storage, "acme", &format!("d{}", round % 4), "one").expect("it is applied");
         }
-        is_over.store(true, Ordering::Relaxed);
     });
     held(&storage);
 }

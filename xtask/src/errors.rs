@@ -18,6 +18,7 @@ const KIND_PREFIXES: &[&str] = &[
     "manifest.",
     "route.",
     "scheduler.",
+    "storage.",
     "values.",
 ];
 

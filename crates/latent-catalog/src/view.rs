@@ -121,6 +121,11 @@ impl CatalogView {
         self.service(tenant, service)?.get(id.as_str())
     }
 
+    /// A tenant's deployments, in no order.
+    pub fn of_tenant(&self, tenant: &TenantId) -> impl Iterator<Item = &Arc<Deployment>> {
+        self.tenants.get(tenant).into_iter().flat_map(Services::values).flat_map(Service::by_revision)
+    }
+
     /// The view in which `apply` has been done.
     pub(crate) fn applied(&self, apply: Apply, policies: &mut Policies) -> Result<(Self, Applied), ChangeRefusal> {
         let Apply { manifest, release, expected_generation } = apply;

@@ -1,0 +1,18 @@
+//! The storage through its public face, on a real directory and on a disk in memory that fails and stops on demand.
+
+mod backups;
+mod collecting;
+mod concurrency;
+mod crashes;
+mod damage;
+mod deployments;
+mod disk;
+mod faults;
+mod ids;
+mod model;
+mod opening;
+mod publishing;
+mod quotas;
+mod scale;
+mod sources;
+mod support;

@@ -1,0 +1,109 @@
+//! A hundred thousand deployments: how long a start takes.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use latent_catalog::DeploymentManifest;
+use latent_core::{DeploymentId, ServiceName};
+use latent_storage::Storage;
+use latent_storage::disk::{Blocks, Disk, DiskLock, Presence, RealDisk};
+
+use crate::support::{digest, manifest, options, publish, tenant};
+
+const DEPLOYMENTS: usize = 100_000;
+const RELEASES: usize = 1000;
+const TENANTS: usize = 100;
+const START_MAX: Duration = Duration::from_secs(2);
+
+/// The real disk without waiting for it, so that a hundred thousand changes take seconds.
+#[derive(Debug)]
+struct Hasty;
+
+#[derive(Debug)]
+struct HastyBlocks(Arc<dyn Blocks>);
+
+impl Disk for Hasty {
+    fn list(&self, directory: &Path) -> io::Result<Option<Vec<String>>> {
+        RealDisk.list(directory)
+    }
+    fn create_directory(&self, directory: &Path) -> io::Result<()> {
+        RealDisk.create_directory(directory)
+    }
+    fn sync_directory(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+    fn write_file(&self, file: &Path, bytes: &[u8]) -> io::Result<()> {
+        std::fs::write(file, bytes)
+    }
+    fn read_file(&self, file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+        RealDisk.read_file(file, bytes_max)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.rename(from, to)
+    }
+    fn remove_file(&self, file: &Path) -> io::Result<()> {
+        RealDisk.remove_file(file)
+    }
+    fn open_blocks(&self, file: &Path, presence: Presence) -> io::Result<Arc<dyn Blocks>> {
+        Ok(Arc::new(HastyBlocks(RealDisk.open_blocks(file, presence)?)))
+    }
+    fn lock(&self, file: &Path) -> io::Result<Option<DiskLock>> {
+        RealDisk.lock(file)
+    }
+}
+
+impl Blocks for HastyBlocks {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.read_at(offset, out)
+    }
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_at(offset, bytes)
+    }
+    fn set_len(&self, bytes: u64) -> io::Result<()> {
+        self.0.set_len(bytes)
+    }
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn furnish(storage: &Storage) {
+    let owner = |release: usize| format!("tenant-{}", release % TENANTS);
+    for release in 0..RELEASES {
+        publish(storage, &owner(release), &release.to_string()).expect("it is published");
+    }
+    for number in 0..DEPLOYMENTS {
+        let release = number % RELEASES;
+        let wanted = DeploymentManifest {
+            tenant: tenant(&owner(release)),
+            service: ServiceName::new(format!("service-{}", number / 2)).expect("it is an id"),
+            deployment: DeploymentId::new(format!("deployment-{number}")).expect("it is an id"),
+            release: digest(&release.to_string()),
+            ..manifest("any", "any", "any")
+        };
+        storage.apply(wanted, None).expect("it is applied");
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the time that a start takes is what this measures")]
+fn a_storage_with_100_000_deployments_over_1_000_releases_opens_within_two_seconds() {
+    let place = tempfile::tempdir().expect("a temporary directory is made");
+    let storage = Storage::open_on(Arc::new(Hasty), place.path(), options()).expect("it opens");
+    furnish(&storage);
+    let inventory = storage.inventory();
+    drop(storage);
+    let begun = Instant::now();
+    let storage = Storage::open(place.path(), options()).expect("it opens again");
+    let taken = begun.elapsed();
+    let file = std::fs::metadata(place.path().join("database.redb")).expect("it is there").len();
+    println!("start with {DEPLOYMENTS} deployments: {} ms, {} KiB", taken.as_millis(), file >> 10);
+    assert_eq!((inventory.deployments, inventory.releases), (DEPLOYMENTS, RELEASES as u64));
+    assert_eq!(storage.inventory(), inventory);
+    assert!(taken <= START_MAX, "a start took {taken:?}");
+}

@@ -93,7 +93,7 @@ const EXACT: &[(&str, Field, &str, u32)] = &[
     (
         "type_weight_max",
         |l| &mut l.type_weight_max,
-        r#"(component (type $pair (tuple u8 u8)) (type $pairs (tuple $pair $pair)) (component (alias outer 1 $pairs (type))))"#,
+        "(component (type $pair (tuple u8 u8)) (type $pairs (tuple $pair $pair)) (component (alias outer 1 $pairs (type))))",
         13,
     ),
     (

@@ -167,6 +167,46 @@ pub const KINDS: &[Kind] = &[
         }
         of_text(&text)
     }),
+    ("instantiations with a component whose type doubles 10 times", 10, |count| {
+        let doubled = |name: &str| {
+            let mut text = format!("(type ${name}0 (component (export \"r\" (type (sub resource)))))");
+            for level in 1..10 {
+                let below = format!("(alias outer 1 ${name}{} (type $x))", level - 1);
+                let _ = writeln!(
+                    text,
+                    "(type ${name}{level} (component {below} (import \"a\" (component (type $x))) (export \"b\" (component (type $x)))))"
+                );
+            }
+            text
+        };
+        let made = lines(count, |_| "(instance (instantiate $taker (with \"c\" (component $given))))".to_owned());
+        of_text(&format!(
+            "(component {} {} (import \"given\" (component $given (type $g9)))
+               (component $taker (alias outer 1 $t9 (type $x)) (import \"c\" (component (type $x)))) {made})",
+            doubled("g"),
+            doubled("t")
+        ))
+    }),
+    ("instantiations with an instance of 300 resources and functions", 10, |count| {
+        let items = lines(300, |n| {
+            format!("(export \"r{n}\" (type $r{n} (sub resource))) (export \"f{n}\" (func (param \"a\" (own $r{n}))))")
+        });
+        let made = lines(count, |_| "(instance (instantiate $taker (with \"i\" (instance $given))))".to_owned());
+        of_text(&format!(
+            "(component (type $g (instance {items})) (import \"given\" (instance $given (type $g)))
+               (component $taker (import \"i\" (instance {items}))) {made})"
+        ))
+    }),
+    ("exports of a record ascribed to another", 10, |count| {
+        let fields = lines(500, |n| format!("(field \"f{n}\" u8)"));
+        let exports = lines(count, |n| format!("(export \"t{n}\" (type $a) (type (eq $b)))"));
+        of_text(&format!("(component (type $a (record {fields})) (type $b (record {fields})) {exports})"))
+    }),
+    ("types in a module's type, aliased by the module types around it", 10, |count| {
+        let imports = lines(500, |n| format!("(import \"m\" \"f{n}\" (func))"));
+        let uses = lines(count, |n| format!("(import \"m{n}\" (core module (type $m)))"));
+        of_text(&format!("(component (core type $m (module {imports})) {uses})"))
+    }),
     ("globals", 950_000, |count| {
         of_text(&format!("(core module {})", lines(count, |_| "(global i32 (i32.const 0))".to_owned())))
     }),

@@ -186,6 +186,30 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn changed_components_are_inspected_without_panic_and_in_bounded_memory(
+        fixture in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let inspector = WasmtimeInspector::new(&EngineSettings::default()).expect("this machine runs the engine");
+        let names: Vec<_> = latent_guests::names().collect();
+        let mut changed = latent_guests::component(names[fixture.index(names.len())]).to_vec();
+        for (at, byte) in changes {
+            let at = at.index(changed.len());
+            changed[at] = byte;
+        }
+        let (answer, held) = allocations::peak(|| inspector.inspect(&changed));
+        prop_assert!(held < changed.len() as u64 * 64 + (2 << 20), "{held} bytes for {}", changed.len());
+        if let Err(error) = answer {
+            let kind = error.details()[0].kind();
+            prop_assert!(["component.malformed", "component.limit", "component.import"].contains(&kind), "{error:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_node_that_is_given_bombs_goes_on() {
     let bench = bench();

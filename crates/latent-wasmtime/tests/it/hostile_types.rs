@@ -167,7 +167,7 @@ pub const KINDS: &[Kind] = &[
         }
         of_text(&text)
     }),
-    ("instantiations with a component whose type doubles 10 times", 10, |count| {
+    ("instantiations with a component whose type doubles 10 times", 11, |count| {
         let doubled = |name: &str| {
             let mut text = format!("(type ${name}0 (component (export \"r\" (type (sub resource)))))");
             for level in 1..10 {
@@ -187,7 +187,7 @@ pub const KINDS: &[Kind] = &[
             doubled("t")
         ))
     }),
-    ("instantiations with an instance of 300 resources and functions", 10, |count| {
+    ("instantiations with an instance of 300 resources and functions", 40, |count| {
         let items = lines(300, |n| {
             format!("(export \"r{n}\" (type $r{n} (sub resource))) (export \"f{n}\" (func (param \"a\" (own $r{n}))))")
         });
@@ -197,15 +197,30 @@ pub const KINDS: &[Kind] = &[
                (component $taker (import \"i\" (instance {items}))) {made})"
         ))
     }),
-    ("exports of a record ascribed to another", 10, |count| {
+    ("exports of a record ascribed to another", 96, |count| {
         let fields = lines(500, |n| format!("(field \"f{n}\" u8)"));
         let exports = lines(count, |n| format!("(export \"t{n}\" (type $a) (type (eq $b)))"));
         of_text(&format!("(component (type $a (record {fields})) (type $b (record {fields})) {exports})"))
     }),
-    ("types in a module's type, aliased by the module types around it", 10, |count| {
+    ("imports of a module that has 500 imports", 192, |count| {
         let imports = lines(500, |n| format!("(import \"m\" \"f{n}\" (func))"));
         let uses = lines(count, |n| format!("(import \"m{n}\" (core module (type $m)))"));
         of_text(&format!("(component (core type $m (module {imports})) {uses})"))
+    }),
+    ("patches of an offered interface, each with five chains of 90 types", 400, |count| {
+        let chain = lines(90, |n| format!("(type $t{} (list $t{n}))", n + 1));
+        let imports = lines(count, |n| format!("(import \"wasi:clocks/wall-clock@0.2.{n}\" (instance (type $i)))"));
+        let params = lines(5, |n| format!("(param \"p{n}\" $x)"));
+        let function = format!("(export \"now\" (func {params}))");
+        let first = "(type $t0 (list u8))";
+        of_text(&format!("{first} {chain} (type $i (instance (alias outer 1 $t90 (type $x)) {function})) {imports}"))
+    }),
+    ("patches of an offered interface, each 90 instances deep", 570, |count| {
+        let chain = lines(90, |n| {
+            format!("(type $i{} (instance (alias outer 1 $i{n} (type $x)) (export \"i\" (instance (type $x)))))", n + 1)
+        });
+        let imports = lines(count, |n| format!("(import \"wasi:clocks/wall-clock@0.2.{n}\" (instance (type $i90)))"));
+        of_text(&format!("(type $i0 (instance (export \"r\" (type (sub resource))))) {chain} {imports}"))
     }),
     ("globals", 950_000, |count| {
         of_text(&format!("(core module {})", lines(count, |_| "(global i32 (i32.const 0))".to_owned())))

@@ -6,6 +6,10 @@ use wasmparser::{ComponentExternalKind, FuncType};
 const NAME_BYTES_OF_ONE: usize = 64;
 /// So many parameters and results of a core function weigh as much as a type.
 const CORE_VALUES_OF_ONE: usize = 16;
+/// The weight of an instance or a component, without what is in it.
+const INSTANCE: u32 = 4;
+/// So many steps of a path to a resource weigh as much as a type.
+const PATH_STEPS_OF_ONE: u32 = 16;
 
 /// The weight of a name together with what it names.
 pub fn of_name(name: &str) -> u32 {
@@ -25,7 +29,7 @@ pub struct Extent {
     pub depth: u16,
     /// Types and names, each counted as often as a chain leads to it.
     pub size: u32,
-    /// Resources in it. Whatever is around it keeps a list of its own of them.
+    /// Resources in it. Whatever is around it keeps a list of its own of them, each with the path that leads to it.
     resources: u32,
     /// The largest function or type in it that is exported by a name.
     member: Member,
@@ -44,7 +48,7 @@ impl Extent {
     /// A type that refers to nothing.
     pub const FLAT: Self = Self { depth: 1, size: 1, ..Self::NOTHING };
     /// A resource, for which more is kept than for another type.
-    pub const RESOURCE: Self = Self { depth: 1, size: 4, resources: 1, ..Self::NOTHING };
+    pub const RESOURCE: Self = Self { depth: 1, size: 5, resources: 1, ..Self::NOTHING };
 
     /// Something flat of so many items.
     pub fn of_items(items: u32) -> Self {
@@ -83,7 +87,8 @@ impl Extent {
 
     /// An instance or a component around it.
     pub fn inside(self) -> Self {
-        let size = self.size.saturating_add(self.resources).saturating_add(1);
+        let paths = self.resources.saturating_mul(1 + u32::from(self.depth) / PATH_STEPS_OF_ONE);
+        let size = self.size.saturating_add(paths).saturating_add(INSTANCE);
         Self { depth: self.depth.saturating_add(1), size, ..self }
     }
 

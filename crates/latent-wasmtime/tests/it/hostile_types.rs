@@ -56,7 +56,7 @@ pub const KINDS: &[Kind] = &[
     ("imports of one function type", 98_000, |count| {
         of_text(&format!("(type $f (func)) {}", lines(count, |n| format!("(import \"f{n}\" (func (type $f)))"))))
     }),
-    ("imports of types", 38_900, |count| {
+    ("imports of types", 32_500, |count| {
         of_text(&lines(count, |n| format!("(import \"t{n}\" (type (sub resource)))")))
     }),
     ("imports of a type that doubles 14 times", 6, |count| {
@@ -75,12 +75,12 @@ pub const KINDS: &[Kind] = &[
         let aliases = lines(count, |_| "(alias outer 1 $t13 (type))".to_owned());
         of_text(&format!("{} (component {aliases})", doubling(14)))
     }),
-    ("imports of an instance type with a resource and 500 functions", 48, |count| {
+    ("imports of an instance type with a resource and 500 functions", 42, |count| {
         let functions = lines(500, |n| format!("(export \"f{n}\" (func (param \"r\" (own $r))))"));
         let imports = lines(count, |n| format!("(import \"i{n}\" (instance (type $i)))"));
         of_text(&format!("(type $i (instance (export \"r\" (type $r (sub resource))) {functions})) {imports}"))
     }),
-    ("patches of an offered interface, each with a resource and 500 functions", 48, |count| {
+    ("patches of an offered interface, each with a resource and 500 functions", 42, |count| {
         let functions = lines(500, |n| format!("(export \"f{n}\" (func (param \"r\" (own $r))))"));
         let imports = lines(count, |n| format!("(import \"wasi:clocks/wall-clock@0.2.{n}\" (instance (type $i)))"));
         of_text(&format!("(type $i (instance (export \"r\" (type $r (sub resource))) {functions})) {imports}"))
@@ -90,7 +90,7 @@ pub const KINDS: &[Kind] = &[
         let function = "(export \"now\" (func (param \"a\" $x)))";
         of_text(&format!("{} (type $i (instance (alias outer 1 $t13 (type $x)) {function})) {imports}", doubling(14)))
     }),
-    ("declared exports of an instance type with 500 resources", 64, |count| {
+    ("declared exports of an instance type with 500 resources", 52, |count| {
         let resources = lines(500, |n| format!("(export \"r{n}\" (type (sub resource)))"));
         let exports = lines(count, |n| format!("(export \"i{n}\" (instance (type $x)))"));
         of_text(&format!("(type $i (instance {resources})) (type (instance (alias outer 1 $i (type $x)) {exports}))"))
@@ -104,7 +104,7 @@ pub const KINDS: &[Kind] = &[
                (alias core export $n \"f\" (core func $f)) (core module $m {imports}) (core instance $a {exports}) {made})"
         ))
     }),
-    ("instances of a component with 500 exports, never made", 64, |count| {
+    ("instances of a component with 500 exports, never made", 56, |count| {
         let exports = lines(500, |n| format!("(export \"r{n}\" (type $r))"));
         let made = lines(count, |_| "(instance (instantiate $c))".to_owned());
         of_text(&format!("(component (component $c (type $r (resource (rep i32))) {exports}) {made})"))
@@ -155,7 +155,7 @@ pub const KINDS: &[Kind] = &[
             doubling(13)
         ))
     }),
-    ("instance types around one another, 90 deep, with as many resources", 20, |count| {
+    ("instance types around one another, 90 deep, with as many resources", 7, |count| {
         let resources = lines(count, |n| format!("(export \"r{n}\" (type (sub resource)))"));
         let mut text = format!("(type $i0 (instance {resources}))");
         for level in 1..90 {
@@ -167,10 +167,10 @@ pub const KINDS: &[Kind] = &[
         }
         of_text(&text)
     }),
-    ("instantiations with a component whose type doubles 10 times", 11, |count| {
+    ("instantiations with a component whose type doubles 7 times", 118, |count| {
         let doubled = |name: &str| {
             let mut text = format!("(type ${name}0 (component (export \"r\" (type (sub resource)))))");
-            for level in 1..10 {
+            for level in 1..7 {
                 let below = format!("(alias outer 1 ${name}{} (type $x))", level - 1);
                 let _ = writeln!(
                     text,
@@ -181,13 +181,13 @@ pub const KINDS: &[Kind] = &[
         };
         let made = lines(count, |_| "(instance (instantiate $taker (with \"c\" (component $given))))".to_owned());
         of_text(&format!(
-            "(component {} {} (import \"given\" (component $given (type $g9)))
-               (component $taker (alias outer 1 $t9 (type $x)) (import \"c\" (component (type $x)))) {made})",
+            "(component {} {} (import \"given\" (component $given (type $g6)))
+               (component $taker (alias outer 1 $t6 (type $x)) (import \"c\" (component (type $x)))) {made})",
             doubled("g"),
             doubled("t")
         ))
     }),
-    ("instantiations with an instance of 300 resources and functions", 40, |count| {
+    ("instantiations with an instance of 300 resources and functions", 34, |count| {
         let items = lines(300, |n| {
             format!("(export \"r{n}\" (type $r{n} (sub resource))) (export \"f{n}\" (func (param \"a\" (own $r{n}))))")
         });
@@ -215,7 +215,7 @@ pub const KINDS: &[Kind] = &[
         let first = "(type $t0 (list u8))";
         of_text(&format!("{first} {chain} (type $i (instance (alias outer 1 $t90 (type $x)) {function})) {imports}"))
     }),
-    ("patches of an offered interface, each 90 instances deep", 570, |count| {
+    ("patches of an offered interface, each 90 instances deep", 170, |count| {
         let chain = lines(90, |n| {
             format!("(type $i{} (instance (alias outer 1 $i{n} (type $x)) (export \"i\" (instance (type $x)))))", n + 1)
         });

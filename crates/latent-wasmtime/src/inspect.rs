@@ -31,7 +31,7 @@ impl WasmtimeInspector {
     /// An inspector that allows what a backend with the same settings allows.
     ///
     /// # Errors
-    /// As of [`engine::build`].
+    /// As of [`build_engine`](crate::build_engine).
     pub fn new(settings: &EngineSettings) -> Result<Self, PlatformError> {
         let settings = EngineSettings { allocator: AllocatorChoice::OnDemand, ..settings.clone() };
         let (engine, _) = engine::build(&settings)?;

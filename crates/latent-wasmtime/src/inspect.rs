@@ -5,6 +5,8 @@
 mod declared;
 mod read;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use latent_executor::{ComponentInspection, ComponentInspector};
 use wasmtime::Engine;
@@ -29,7 +31,7 @@ impl WasmtimeInspector {
     /// An inspector that allows what a backend with the same settings allows.
     ///
     /// # Errors
-    /// As of [`engine::build`].
+    /// As of [`build_engine`](crate::build_engine).
     pub fn new(settings: &EngineSettings) -> Result<Self, PlatformError> {
         let settings = EngineSettings { allocator: AllocatorChoice::OnDemand, ..settings.clone() };
         let (engine, _) = engine::build(&settings)?;
@@ -39,8 +41,17 @@ impl WasmtimeInspector {
 
 impl ComponentInspector for WasmtimeInspector {
     fn inspect(&self, bytes: &[u8]) -> Result<ComponentInspection, PlatformError> {
-        inspect_whole(&self.engine, bytes, &self.settings)
+        contained(|| inspect_whole(&self.engine, bytes, &self.settings))
     }
+}
+
+/// What `read` answers, or the refusal of a component that makes it panic.
+fn contained<T>(read: impl FnOnce() -> Result<T, PlatformError>) -> Result<T, PlatformError> {
+    catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_panic| {
+        let detail = ErrorDetail::new("compiler.panic");
+        Err(PlatformError::new(PlatformErrorCode::InvalidArgument, "the validator fails on this component")
+            .with_detail(detail))
+    })
 }
 
 /// Reads what `bytes` import and export, and checks that `engine` can be given it: everything that can be known without
@@ -181,6 +192,12 @@ mod tests {
         ] {
             assert!(refusal(bytes).contains(what), "{bytes:?}: {}", refusal(bytes));
         }
+    }
+
+    #[test]
+    fn a_panic_while_reading_is_a_refusal() {
+        let error = contained::<()>(|| panic!("the validator's own")).unwrap_err();
+        assert_eq!((error.code(), error.details()[0].kind()), (PlatformErrorCode::InvalidArgument, "compiler.panic"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::host::{HostState, bind_imports, mistyped};
 use crate::inspect::{WASM_PAGE_BYTES, malformed, over};
 use crate::ready::PinCount;
 use crate::settings::EngineSettings;
-use crate::values::{TypeBudget, UnsupportedType};
+use crate::values::{self, UnsupportedType};
 
 /// Compiled and linked code of one component. Immutable; shared by every run of it.
 pub struct PreparedComponent {
@@ -40,7 +40,7 @@ impl PreparedComponent {
         counts_fit(component, settings)?;
         let (linker, imports) = bind_imports(engine, component)?;
         let pre = linker.instantiate_pre(component).map_err(|error| mistyped(&imports, &error))?;
-        let mut planned = Planned::new();
+        let mut planned = Planned::default();
         planned.collect(engine, component);
         let pages = component.resources_required().and_then(|needs| needs.max_initial_memory_size);
         let range = component.image_range();
@@ -108,17 +108,13 @@ impl PreparedCode for PreparedComponent {
     }
 }
 
+#[derive(Default)]
 struct Planned {
     plans: Vec<(FunctionTarget, FunctionPlan)>,
     surface: ContractSurface,
-    budget: TypeBudget,
 }
 
 impl Planned {
-    fn new() -> Self {
-        Self { plans: Vec::new(), surface: ContractSurface::default(), budget: TypeBudget::of_component() }
-    }
-
     fn sorted(mut self) -> Box<[(FunctionTarget, FunctionPlan)]> {
         self.plans.sort_by(|(a, _), (b, _)| a.cmp(b));
         self.plans.into_boxed_slice()
@@ -129,16 +125,14 @@ impl Planned {
             match item.ty {
                 ComponentItem::ComponentFunc(function) => {
                     let index = component.get_export_index(None, name);
-                    let signature = self.budget.one_signature(&(&function).into());
-                    self.add("", name, index, signature);
+                    self.add("", name, index, values::signature(&function));
                 }
                 ComponentItem::ComponentInstance(instance) => {
                     let parent = component.get_export_index(None, name);
                     for (function_name, item) in instance.exports(engine) {
                         if let ComponentItem::ComponentFunc(function) = item.ty {
                             let index = component.get_export_index(parent.as_ref(), function_name);
-                            let signature = self.budget.one_signature(&(&function).into());
-                            self.add(name, function_name, index, signature);
+                            self.add(name, function_name, index, values::signature(&function));
                         }
                     }
                 }

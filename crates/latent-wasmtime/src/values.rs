@@ -15,7 +15,7 @@ mod tests;
 
 pub use decode::{decode_params, decode_single_bytes, decode_single_string};
 pub use encode::{EncodeError, encode, encode_bytes, encode_string};
-pub(crate) use types::{Function, Shape, Typed};
+pub(crate) use types::{Function, Shape, Typed, signature_of};
 pub use types::{TypeBudget, UnsupportedType, signature, value_type};
 
 /// The bounds of one decoding or encoding. Each is a refusal, never a truncation.

@@ -185,8 +185,8 @@ fn refused(import: &str, wanted: Option<&str>, nearest: Option<&Interface>) -> P
 /// words only, so that it is found among those declared.
 pub fn mistyped(imports: &[ImportName], error: &wasmtime::Error) -> PlatformError {
     let whole = format!("{error:#}");
-    let named = |import: &&ImportName| whole.contains(&format!("`{import}`"));
-    let import = imports.iter().find(named).map_or("unknown", |import| &*import.0);
+    let quoted = whole.split('`').nth(1).unwrap_or_default();
+    let import = imports.iter().find(|import| &*import.0 == quoted).map_or("unknown", |import| &*import.0);
     let (name, wanted) = import.split_once('@').unwrap_or((import, "none"));
     let nearest = nearest(name).map_or("none".to_owned(), |n| format!("{}@{}", n.name, n.version));
     let causes: Vec<_> = error.chain().skip(1).map(ToString::to_string).collect();

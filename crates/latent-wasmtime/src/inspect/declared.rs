@@ -3,6 +3,7 @@
 use latent_core::contract::ValueType;
 use wasmparser::PrimitiveValType;
 use wasmparser::component_types::{ComponentDefinedType, ComponentFuncType, ComponentValType};
+use wasmparser::names::KebabString;
 use wasmparser::types::TypesRef;
 
 use crate::values::{Function, Shape, Typed};
@@ -40,8 +41,8 @@ impl<'t> DeclaredType<'t> {
             }
             ComponentDefinedType::List { element, .. } => Shape::List(self.with(*element)),
             ComponentDefinedType::Tuple(tuple) => Shape::Tuple(tuple.types.iter().map(|ty| self.with(*ty)).collect()),
-            ComponentDefinedType::Flags(names) => Shape::Flags(names.iter().map(|name| name.as_str()).collect()),
-            ComponentDefinedType::Enum(names) => Shape::Enum(names.iter().map(|name| name.as_str()).collect()),
+            ComponentDefinedType::Flags(names) => Shape::Flags(names.iter().map(KebabString::as_str).collect()),
+            ComponentDefinedType::Enum(names) => Shape::Enum(names.iter().map(KebabString::as_str).collect()),
             ComponentDefinedType::Option { ty, .. } => Shape::Option(self.with(*ty)),
             ComponentDefinedType::Result { ok, err, .. } => {
                 Shape::Result { ok: ok.map(|ty| self.with(ty)), err: err.map(|ty| self.with(ty)) }

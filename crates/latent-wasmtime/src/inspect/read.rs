@@ -12,7 +12,7 @@ use wasmparser::{BinaryReaderError, ComponentTypeRef, Parser, Payload, ValidPayl
 use super::{declared, malformed, malformed_at, over};
 use crate::engine::offered_features;
 use crate::settings::PrescanLimits;
-use crate::values::TypeBudget;
+use crate::values::signature_of;
 
 /// What a component's own sections say, as opposed to those of what is nested in it.
 #[derive(Default)]
@@ -51,15 +51,15 @@ pub fn read(bytes: &[u8]) -> Result<Reading<'_>, PlatformError> {
     let mut outermost = Outermost::default();
     let mut open = 0_usize;
     for payload in parser.parse_all(bytes) {
-        let payload = payload.map_err(invalid)?;
+        let payload = payload.map_err(|error| invalid(&error))?;
         if open == 0 {
-            outermost.note(&payload).map_err(invalid)?;
+            outermost.note(&payload).map_err(|error| invalid(&error))?;
         }
         if matches!(payload, Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) {
             open += 1;
         }
         // The validator of a body is handed out, not run.
-        if let ValidPayload::End(types) = validator.payload(&payload).map_err(invalid)? {
+        if let ValidPayload::End(types) = validator.payload(&payload).map_err(|error| invalid(&error))? {
             match open.checked_sub(1) {
                 Some(fewer) => open = fewer,
                 None => return Ok(Reading { types, outermost }),
@@ -107,7 +107,6 @@ impl Reading<'_> {
         let mut collected = Collected {
             types,
             surface: ContractSurface::default(),
-            budget: TypeBudget::of_component(),
             name_bytes: 0,
             name_bytes_max: u64::from(limits.exported_name_bytes_max),
         };
@@ -131,7 +130,6 @@ impl Reading<'_> {
 struct Collected<'t> {
     types: TypesRef<'t>,
     surface: ContractSurface,
-    budget: TypeBudget,
     name_bytes: u64,
     name_bytes_max: u64,
 }
@@ -145,7 +143,7 @@ impl Collected<'_> {
         }
         let target = FunctionTarget { contract: contract.into(), function: function.into() };
         let Some(func) = self.types.get(id) else { return Ok(()) };
-        match self.budget.one_signature(&declared::function(self.types, func)) {
+        match signature_of(&declared::function(self.types, func)) {
             Ok(signature) => self.surface.functions.push((target, signature)),
             Err(unsupported) => self.surface.refused.push((target, unsupported.to_string().into_boxed_str())),
         }
@@ -153,7 +151,7 @@ impl Collected<'_> {
     }
 }
 
-fn invalid(error: BinaryReaderError) -> PlatformError {
+fn invalid(error: &BinaryReaderError) -> PlatformError {
     let message =
         format_args!("not a well-formed component: {} at byte {}", error.message(), error.offset()).to_string();
     malformed_at(error.offset(), format_args!("{message}"))

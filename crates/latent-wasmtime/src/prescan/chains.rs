@@ -66,21 +66,22 @@ impl Chains {
         self.weight.add(more)
     }
 
-    /// A type that holds no declarations. It is walked through when it is used; now, only what it names is.
+    /// A type that holds no declarations. It is walked through when it is used; now, only what it is made of is.
     pub fn flat_type(&mut self, of: &ComponentType<'_>) -> Result<(), Refusal> {
-        let (names, below) = match of {
+        let (parts, below) = match of {
             ComponentType::Defined(defined) => self.below_defined(defined),
             ComponentType::Func(function) => {
-                let params = function.params.iter().map(|(_, param)| *param);
-                let below = self.all(params.chain(function.result));
-                (function.params.iter().map(|(name, _)| of_name(name)).fold(0, u32::saturating_add), below)
+                let below = self.all(function.params.iter().map(|(_, param)| *param).chain(function.result));
+                named(below, function.params.iter().map(|(name, _)| *name))
             }
-            ComponentType::Resource { .. } | ComponentType::Component(_) | ComponentType::Instance(_) => {
-                (0, Extent::NOTHING)
+            ComponentType::Resource { .. } => {
+                self.weigh(Extent::RESOURCE.size)?;
+                return self.define(ComponentExternalKind::Type, Extent::RESOURCE);
             }
+            ComponentType::Component(_) | ComponentType::Instance(_) => (0, Extent::NOTHING),
         };
-        self.weigh(names.saturating_add(1))?;
-        self.define(ComponentExternalKind::Type, below.with_names(names).inside().as_member())
+        self.weigh(parts.saturating_add(1))?;
+        self.define(ComponentExternalKind::Type, below.inside_a_type())
     }
 
     /// An import, or an export that a declarator declares.
@@ -141,7 +142,7 @@ impl Chains {
                 let mut below = Extent::NOTHING;
                 for export in exports {
                     let extent = self.get(export.kind, export.index).with_names(of_name(export.name.name));
-                    below = below.and(extent);
+                    below = below.and(extent.public(export.kind));
                 }
                 below.inside()
             }
@@ -180,31 +181,36 @@ impl Chains {
         }
     }
 
-    /// What a type refers to, and the weight of its names.
+    /// How many parts a type has, and what it refers to.
     fn below_defined(&mut self, defined: &ComponentDefinedType<'_>) -> (u32, Extent) {
-        let sum = |names: &mut dyn Iterator<Item = &str>| names.map(of_name).fold(0, u32::saturating_add);
-        match defined {
+        let below = match defined {
             ComponentDefinedType::Record(fields) => {
-                (sum(&mut fields.iter().map(|(name, _)| *name)), self.all(fields.iter().map(|(_, field)| *field)))
+                let below = self.all(fields.iter().map(|(_, field)| *field));
+                return named(below, fields.iter().map(|(name, _)| *name));
             }
             ComponentDefinedType::Variant(cases) => {
-                (sum(&mut cases.iter().map(|case| case.name)), self.all(cases.iter().filter_map(|case| case.ty)))
+                let below = self.all(cases.iter().filter_map(|case| case.ty));
+                return named(below, cases.iter().map(|case| case.name));
             }
-            ComponentDefinedType::Tuple(types) => (as_weight(types.len()), self.all(types.iter().copied())),
             ComponentDefinedType::Flags(names) | ComponentDefinedType::Enum(names) => {
-                (sum(&mut names.iter().copied()), Extent::NOTHING)
+                return named(Extent::NOTHING, names.iter().copied());
+            }
+            ComponentDefinedType::Tuple(types) => {
+                let parts = u32::try_from(types.len()).unwrap_or(u32::MAX);
+                return (parts, self.all(types.iter().copied()));
             }
             ComponentDefinedType::List(of)
             | ComponentDefinedType::FixedLengthList(of, _)
-            | ComponentDefinedType::Option(of) => (0, self.all([*of])),
-            ComponentDefinedType::Map(key, value) => (0, self.all([*key, *value])),
-            ComponentDefinedType::Result { ok, err } => (0, self.all(ok.iter().chain(err).copied())),
-            ComponentDefinedType::Future(of) | ComponentDefinedType::Stream(of) => (0, self.all(*of)),
+            | ComponentDefinedType::Option(of) => self.all([*of]),
+            ComponentDefinedType::Map(key, value) => self.all([*key, *value]),
+            ComponentDefinedType::Result { ok, err } => self.all(ok.iter().chain(err).copied()),
+            ComponentDefinedType::Future(of) | ComponentDefinedType::Stream(of) => self.all(*of),
             ComponentDefinedType::Own(of) | ComponentDefinedType::Borrow(of) => {
-                (0, self.get(ComponentExternalKind::Type, *of))
+                self.get(ComponentExternalKind::Type, *of)
             }
-            ComponentDefinedType::Primitive(_) => (0, Extent::NOTHING),
-        }
+            ComponentDefinedType::Primitive(_) => Extent::NOTHING,
+        };
+        (0, below)
     }
 
     fn all(&mut self, types: impl IntoIterator<Item = ComponentValType>) -> Extent {
@@ -227,8 +233,8 @@ impl Chains {
                 let scope = self.scopes.last();
                 scope.and_then(|scope| scope.core_types.get(of as usize).copied()).unwrap_or(Extent::FLAT)
             }
-            ComponentTypeRef::Type(TypeBounds::SubResource)
-            | ComponentTypeRef::Value(ComponentValType::Primitive(_)) => Extent::FLAT,
+            ComponentTypeRef::Type(TypeBounds::SubResource) => Extent::RESOURCE,
+            ComponentTypeRef::Value(ComponentValType::Primitive(_)) => Extent::FLAT,
         }
     }
 
@@ -242,7 +248,7 @@ impl Chains {
     }
 
     fn public(&mut self, name: &str, kind: ComponentExternalKind, extent: Extent) -> Result<(), Refusal> {
-        let named = extent.with_names(of_name(name));
+        let named = extent.with_names(of_name(name)).public(kind);
         self.weigh(named.size)?;
         if let Some(scope) = self.scopes.last_mut() {
             scope.publish(named);
@@ -260,6 +266,8 @@ impl Chains {
     }
 }
 
-fn as_weight(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
+/// The weight of `names`, and what is below them together with them.
+fn named<'n>(below: Extent, names: impl Iterator<Item = &'n str>) -> (u32, Extent) {
+    let weight = names.map(of_name).fold(0, u32::saturating_add);
+    (weight, below.with_names(weight))
 }

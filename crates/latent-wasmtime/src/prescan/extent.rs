@@ -6,6 +6,10 @@ use wasmparser::{ComponentExternalKind, FuncType};
 const NAME_BYTES_OF_ONE: usize = 64;
 /// So many parameters and results of a core function weigh as much as a type.
 const CORE_VALUES_OF_ONE: usize = 16;
+/// The weight of an instance or a component, without what is in it.
+const INSTANCE: u32 = 4;
+/// So many steps of a path to a resource weigh as much as a type.
+const PATH_STEPS_OF_ONE: u32 = 16;
 
 /// The weight of a name together with what it names.
 pub fn of_name(name: &str) -> u32 {
@@ -25,20 +29,30 @@ pub struct Extent {
     pub depth: u16,
     /// Types and names, each counted as often as a chain leads to it.
     pub size: u32,
-    /// The size of the largest function or type in it that is exported by a name.
-    member: u32,
+    /// Resources in it. Whatever is around it keeps a list of its own of them, each with the path that leads to it.
+    resources: u32,
+    /// The largest function or type in it that is exported by a name.
+    member: Member,
+}
+
+/// What a function or a type that an instance exports is at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Member {
+    size: u32,
+    resources: u32,
 }
 
 impl Extent {
     /// What refers to nothing has below it.
-    pub const NOTHING: Self = Self { depth: 0, size: 0, member: 0 };
+    pub const NOTHING: Self = Self { depth: 0, size: 0, resources: 0, member: Member { size: 0, resources: 0 } };
     /// A type that refers to nothing.
-    pub const FLAT: Self = Self { depth: 1, size: 1, member: 1 };
+    pub const FLAT: Self = Self { depth: 1, size: 1, ..Self::NOTHING };
+    /// A resource, for which more is kept than for another type.
+    pub const RESOURCE: Self = Self { depth: 1, size: 5, resources: 1, ..Self::NOTHING };
 
     /// Something flat of so many items.
     pub fn of_items(items: u32) -> Self {
-        let size = items.saturating_add(1);
-        Self { depth: 1, size, member: size }
+        Self { size: items.saturating_add(1), ..Self::FLAT }
     }
 
     /// Both, side by side.
@@ -46,7 +60,8 @@ impl Extent {
         Self {
             depth: self.depth.max(other.depth),
             size: self.size.saturating_add(other.size),
-            member: self.member.max(other.member),
+            resources: self.resources.saturating_add(other.resources),
+            member: self.member.or(other.member),
         }
     }
 
@@ -55,13 +70,26 @@ impl Extent {
         Self {
             depth: self.depth.max(other.depth),
             size: self.size.max(other.size),
-            member: self.member.max(other.member),
+            resources: self.resources.max(other.resources),
+            member: self.member.or(other.member),
         }
     }
 
-    /// One level around it.
+    /// A type of values or a function around it, which has resources only by name.
+    pub fn inside_a_type(self) -> Self {
+        Self {
+            depth: self.depth.saturating_add(1),
+            size: self.size.saturating_add(1),
+            resources: 0,
+            member: Member::default(),
+        }
+    }
+
+    /// An instance or a component around it.
     pub fn inside(self) -> Self {
-        Self { depth: self.depth.saturating_add(1), size: self.size.saturating_add(1), ..self }
+        let paths = self.resources.saturating_mul(1 + u32::from(self.depth) / PATH_STEPS_OF_ONE);
+        let size = self.size.saturating_add(paths).saturating_add(INSTANCE);
+        Self { depth: self.depth.saturating_add(1), size, ..self }
     }
 
     /// With names that weigh `names`.
@@ -69,18 +97,29 @@ impl Extent {
         Self { size: self.size.saturating_add(names), ..self }
     }
 
-    /// A function or a type as what it is when an instance exports it.
-    pub fn as_member(self) -> Self {
-        Self { member: self.size, ..self }
+    /// It, as something of `kind` that is imported or exported by name.
+    pub fn public(self, kind: ComponentExternalKind) -> Self {
+        if is_member(kind) {
+            return Self { member: Member { size: self.size, resources: self.resources }, ..self };
+        }
+        self
     }
 
     /// What an instance of this extent exports as `kind`, at most.
     pub fn member(self, kind: ComponentExternalKind) -> Self {
-        match kind {
-            ComponentExternalKind::Func | ComponentExternalKind::Type | ComponentExternalKind::Value => {
-                Self { size: self.member, ..self }
-            }
-            ComponentExternalKind::Instance | ComponentExternalKind::Component | ComponentExternalKind::Module => self,
+        if is_member(kind) {
+            return Self { size: self.member.size, resources: self.member.resources, ..self };
         }
+        self
     }
+}
+
+impl Member {
+    fn or(self, other: Self) -> Self {
+        Self { size: self.size.max(other.size), resources: self.resources.max(other.resources) }
+    }
+}
+
+fn is_member(kind: ComponentExternalKind) -> bool {
+    matches!(kind, ComponentExternalKind::Func | ComponentExternalKind::Type | ComponentExternalKind::Value)
 }

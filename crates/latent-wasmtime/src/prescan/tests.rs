@@ -87,6 +87,22 @@ const EXACT: &[(&str, Field, &str, u32)] = &[
         "(component (type (instance (type (func)) (type (func)))) (core module (type (func))))",
         4,
     ),
+    ("type_weight_max", |l| &mut l.type_weight_max, r#"(component (type (record (field "a" u8) (field "b" u8))))"#, 3),
+    ("type_weight_max", |l| &mut l.type_weight_max, "(component (type (tuple u8 u8 u8)))", 4),
+    ("type_weight_max", |l| &mut l.type_weight_max, r#"(component (import "a" (func)) (import "b" (func)))"#, 6),
+    (
+        "type_weight_max",
+        |l| &mut l.type_weight_max,
+        "(component (type $pair (tuple u8 u8)) (type $pairs (tuple $pair $pair)) (component (alias outer 1 $pairs (type))))",
+        13,
+    ),
+    (
+        "type_weight_max",
+        |l| &mut l.type_weight_max,
+        r#"(component (core module $m (import "a" "b" (func)) (func (export "c"))) (core instance $a)
+             (core instance (instantiate $m (with "a" (instance $a)))))"#,
+        9,
+    ),
     ("functions_max", |l| &mut l.functions_max, "(component (core module (func)) (core module (func) (func)))", 3),
     ("body_bytes_max", |l| &mut l.body_bytes_max, "(component (core module (func nop nop nop)))", 5),
     (

@@ -64,7 +64,7 @@ struct Walk<'a, 't> {
     levels: Vec<Level>,
 }
 
-impl<'a> Walk<'a, '_> {
+impl Walk<'_, '_> {
     fn run(mut self, section: Inside) -> Result<(), Refusal> {
         self.open(section)?;
         while let Some(level) = self.levels.last_mut() {

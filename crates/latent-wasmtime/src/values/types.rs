@@ -67,11 +67,6 @@ impl Allowance {
         Self { max, left: max }
     }
 
-    /// `part`, or what is left of this if that is less.
-    fn part(self, part: Self) -> Self {
-        if self.left < part.left { self } else { part }
-    }
-
     fn take(&mut self, what: &'static str, count: usize) -> Result<(), Refusal> {
         let large = Reason::Large { what, max: self.max };
         self.left = self.left.checked_sub(count).ok_or(Refusal::new(large))?;
@@ -94,6 +89,11 @@ pub fn signature(func: &ComponentFunc) -> Result<FunctionSignature, UnsupportedT
     TypeBudget::default().signature(func)
 }
 
+/// The signature of a function that some source describes, with a budget of its own.
+pub(crate) fn signature_of<T: Typed>(func: &Function<'_, T>) -> Result<FunctionSignature, UnsupportedType> {
+    TypeBudget::default().function(func)
+}
+
 /// The tree of one type, with a budget of its own.
 ///
 /// # Errors
@@ -109,32 +109,12 @@ impl TypeBudget {
         Self { nodes: Allowance::new(nodes_max), name_bytes: Allowance::new(name_bytes_max) }
     }
 
-    /// The budget of all signatures of a component: 262,144 types and names, 4 MiB of names.
-    #[must_use]
-    pub fn of_component() -> Self {
-        Self::new(262_144, 4 << 20)
-    }
-
     /// The signature of a function, charged to this budget.
     ///
     /// # Errors
     /// [`UnsupportedType`] as for [`signature`]; what was charged until then stays charged.
     pub fn signature(&mut self, func: &ComponentFunc) -> Result<FunctionSignature, UnsupportedType> {
         self.function(&func.into())
-    }
-
-    /// One of several signatures: within the budget of one, and charged to this one of all.
-    pub(crate) fn one_signature<T: Typed>(
-        &mut self,
-        func: &Function<'_, T>,
-    ) -> Result<FunctionSignature, UnsupportedType> {
-        let one = Self::default();
-        let mut part = Self { nodes: self.nodes.part(one.nodes), name_bytes: self.name_bytes.part(one.name_bytes) };
-        let whole = part.clone();
-        let signature = part.function(func);
-        self.nodes.left -= whole.nodes.left - part.nodes.left;
-        self.name_bytes.left -= whole.name_bytes.left - part.name_bytes.left;
-        signature
     }
 
     fn function<T: Typed>(&mut self, func: &Function<'_, T>) -> Result<FunctionSignature, UnsupportedType> {

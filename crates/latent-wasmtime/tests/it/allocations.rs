@@ -7,6 +7,7 @@ use std::cell::Cell;
 thread_local! {
     static ASKED: Cell<u64> = const { Cell::new(0) };
     static LIVE: Cell<i64> = const { Cell::new(0) };
+    static PEAK: Cell<i64> = const { Cell::new(0) };
 }
 
 struct Counting;
@@ -17,7 +18,10 @@ static COUNTING: Counting = Counting;
 fn count(asked: usize, live: i64) {
     // A thread that ends may free after its counters are gone.
     let _gone = ASKED.try_with(|total| total.set(total.get() + asked as u64));
-    let _gone = LIVE.try_with(|total| total.set(total.get() + live));
+    let _gone = LIVE.try_with(|total| {
+        total.set(total.get() + live);
+        let _gone = PEAK.try_with(|peak| peak.set(peak.get().max(total.get())));
+    });
 }
 
 fn signed(bytes: usize) -> i64 {
@@ -54,6 +58,14 @@ unsafe impl GlobalAlloc for Counting {
 /// Bytes that this thread has asked for so far.
 pub fn asked() -> u64 {
     ASKED.with(Cell::get)
+}
+
+/// What `work` answers, and how many bytes more than before this thread held at most while it worked.
+pub fn peak<T>(work: impl FnOnce() -> T) -> (T, u64) {
+    let before = live();
+    PEAK.with(|peak| peak.set(before));
+    let answer = work();
+    (answer, PEAK.with(Cell::get).abs_diff(before))
 }
 
 /// Bytes that this thread has asked for and not given back; what other threads free of them does not count.

@@ -5,35 +5,20 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use latent_core::{PlatformError, PlatformErrorCode};
-use latent_executor::ComponentArtifact;
-use latent_wasmtime::{EngineSettings, inspect_component};
+use latent_executor::{ComponentArtifact, ComponentInspector as _};
+use latent_wasmtime::{EngineSettings, WasmtimeInspector, inspect_component};
 use proptest::prelude::*;
 
 use crate::allocations;
+use crate::hostile_types::{KINDS, number, of_sections};
 use crate::support::{bench, request_of};
-
-const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
-
-/// A number as WebAssembly writes it.
-fn number(mut value: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    loop {
-        let low = u8::try_from(value & 0x7f).expect("seven bits");
-        value >>= 7;
-        if value == 0 {
-            bytes.push(low);
-            return bytes;
-        }
-        bytes.push(low | 0x80);
-    }
-}
 
 /// Instance types, each declared in the one before.
 fn nested_types(depth: usize) -> Vec<u8> {
     let mut types = number(1);
     types.extend([0x42, 1, 1].repeat(depth));
     types.extend([0x70, 0x7d]);
-    [HEADER, &[7], &number(types.len()), &types].concat()
+    of_sections(&[(7, types)])
 }
 
 /// Components, each of which instantiates the one before `fan` times.
@@ -60,6 +45,16 @@ fn long_names(count: usize) -> Vec<u8> {
         .expect("the text is well-formed")
 }
 
+/// A function of a type that is twice the one before it, `levels` times over.
+fn doubled(levels: usize) -> Vec<u8> {
+    let mut text = "(component (type $t0 (tuple bool bool))".to_owned();
+    for level in 1..levels {
+        let _ = writeln!(text, "(type $t{level} (tuple $t{0} $t{0}))", level - 1);
+    }
+    let _ = writeln!(text, "(import \"f\" (func (param \"a\" $t{}))))", levels - 1);
+    wat::parse_str(text).expect("the text is well-formed")
+}
+
 fn bombs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     vec![
         ("types 560 deep", nested_types(560), "prescan.type_depth_max"),
@@ -67,8 +62,9 @@ fn bombs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
         ("10 instances, 7 levels", instances(7, 10), "prescan.instances_max"),
         ("10 instances, 8 levels", instances(8, 10), "prescan.instances_max"),
         ("2 instances, 20 levels", instances(20, 2), "prescan.instances_max"),
-        ("names of 5,000 bytes in 256 instances", long_names(370), "prescan.definitions_max"),
+        ("names of 5,000 bytes in 256 instances", long_names(370), "prescan.type_weight_max"),
         ("100,000 instances, 1 level", instances(1, 100_000), "prescan.definitions_max"),
+        ("a type that doubles 40 times", doubled(40), "prescan.type_weight_max"),
     ]
 }
 
@@ -107,6 +103,53 @@ fn bombs_are_refused_at_once_on_a_small_stack_with_little_memory() {
 }
 
 #[test]
+fn inspectors_refuse_bombs_as_fast() {
+    let inspector = WasmtimeInspector::new(&EngineSettings::default()).expect("this machine runs the engine");
+    for (name, bytes, setting) in bombs() {
+        let (answer, asked, took) = on_a_small_stack(|| inspector.inspect(&bytes));
+        assert_refused(name, &answer.expect_err(name), setting);
+        assert!(took < Duration::from_millis(100), "{name}: {took:?}");
+        assert!(asked < 1 << 20, "{name}: {asked} bytes");
+    }
+}
+
+/// The most that an inspection may hold at once.
+const HELD_BYTES_MAX: u64 = 100 << 20;
+
+#[test]
+fn types_up_to_their_limits_are_read_on_a_small_stack_in_a_hundred_mebibytes() {
+    let settings = EngineSettings::default();
+    let inspector = WasmtimeInspector::new(&settings).expect("this machine runs the engine");
+    for (name, near, make) in KINDS {
+        let bytes = make(*near);
+        inspect_component(&bytes, &settings).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        let ((_, held), _, took) = on_a_small_stack(|| allocations::peak(|| inspector.inspect(&bytes).map(|_| ())));
+        assert!(held < HELD_BYTES_MAX, "{name}: {held} bytes");
+        println!("{name}: {near}, {} bytes read in {took:?}, holding {held} bytes", bytes.len());
+        let error = inspect_component(&make(near + near / 8 + 1), &settings).expect_err(name);
+        assert_eq!(error.details()[0].kind(), "component.limit", "{name}: {error:?}");
+    }
+}
+
+#[test]
+fn names_of_exported_functions_are_bounded_with_their_interface() {
+    let name = "a".repeat(90_000);
+    let exports = (0..12).fold(String::new(), |all, n| all + &format!("(export \"f{n}\" (func $f))"));
+    let text = format!(
+        "(component (core module $m (func (export \"f\"))) (core instance $m (instantiate $m))
+           (alias core export $m \"f\" (core func $f)) (func $f (canon lift (core func $f)))
+           (instance $i {exports}) (export \"{name}\" (instance $i)))"
+    );
+    let bytes = wat::parse_str(text).expect("the text is well-formed");
+    let inspector = WasmtimeInspector::new(&EngineSettings::default()).expect("this machine runs the engine");
+    assert_refused("12 functions", &inspector.inspect(&bytes).unwrap_err(), "prescan.exported_name_bytes_max");
+    let mut settings = EngineSettings::default();
+    settings.prescan.exported_name_bytes_max *= 2;
+    let inspector = WasmtimeInspector::new(&settings).expect("this machine runs the engine");
+    assert_eq!(inspector.inspect(&bytes).unwrap().surface.functions.len(), 12);
+}
+
+#[test]
 fn what_passes_costs_little_more_memory_than_its_size() {
     let settings = EngineSettings::default();
     for (name, bytes) in [
@@ -140,6 +183,30 @@ proptest! {
         let _any = inspect_component(&changed, &settings);
         let asked = allocations::asked() - before;
         prop_assert!(asked < changed.len() as u64 * 64 + (512 << 10), "{asked} bytes for {}", changed.len());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn changed_components_are_inspected_without_panic_and_in_bounded_memory(
+        fixture in any::<prop::sample::Index>(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+    ) {
+        let inspector = WasmtimeInspector::new(&EngineSettings::default()).expect("this machine runs the engine");
+        let names: Vec<_> = latent_guests::names().collect();
+        let mut changed = latent_guests::component(names[fixture.index(names.len())]).to_vec();
+        for (at, byte) in changes {
+            let at = at.index(changed.len());
+            changed[at] = byte;
+        }
+        let (answer, held) = allocations::peak(|| inspector.inspect(&changed));
+        prop_assert!(held < changed.len() as u64 * 64 + (2 << 20), "{held} bytes for {}", changed.len());
+        if let Err(error) = answer {
+            let kind = error.details()[0].kind();
+            prop_assert!(["component.malformed", "component.limit", "component.import"].contains(&kind), "{error:?}");
+        }
     }
 }
 

@@ -82,3 +82,17 @@ fn a_cursor_whose_row_was_deleted_still_continues_after_it() {
     assert_eq!(ids, ["b", "c"]);
     assert_eq!((first.generation, second.generation), (6, 7));
 }
+
+#[test]
+fn all_deployments_of_a_tenant_are_shown_once_and_nobody_elses() {
+    let view = sample().view();
+    let names = |owner| {
+        let all = view.of_tenant(&tenant(owner)).map(|row| format!("{}/{}", row.service(), row.id()));
+        let mut all: Vec<_> = all.collect();
+        all.sort();
+        all
+    };
+    assert_eq!(names("acme"), ["mail/z", "text/a", "text/b", "text/c", "zoo/a"]);
+    assert_eq!(names("other"), ["text/a"]);
+    assert!(names("nobody").is_empty());
+}

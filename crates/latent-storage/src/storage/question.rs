@@ -104,7 +104,8 @@ impl Storage {
         }
     }
 
-    /// Counts everything in memory anew, and says what does not add up. Takes time in proportion to all there is.
+    /// Counts everything in memory anew, and says what does not add up. Slow: each release is looked for among all of its
+    /// tenant's deployments.
     ///
     /// # Errors
     /// A sentence about the first counter that is wrong.

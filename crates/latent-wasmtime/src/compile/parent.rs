@@ -1,6 +1,4 @@
-//! Compiling in a child process of the same program. The child contains what hostile bytes do to a compiler: crashes,
-//! time and memory without end. It is no defence against a compiler that the bytes have taken over: such a one could
-//! write any code into its image, which this process then runs.
+//! Compiling in a child process of the same program: the parent's half, which gives the order and judges the end.
 //!
 //! Invariant: when a compilation has returned, its child is dead and reaped, and no descriptor of it is left.
 
@@ -56,7 +54,12 @@ impl FunctionsOptions {
     }
 }
 
-/// Compiles each component in a process of its own, within limits.
+/// Compiles each component in a process of its own, within [`CompileLimits`] that the kernel enforces. Where the kernel
+/// takes a filter of system calls from it, the child opens no socket or file and starts no process either; some containers
+/// forbid such a filter, and then it works without.
+///
+/// The child contains crashes and what a compilation uses up. It is no defence against a compiler that a component has
+/// taken over: the image is run.
 pub struct ChildCompiler {
     options: ChildOptions,
     wasm_stack_bytes: u32,

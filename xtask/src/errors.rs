@@ -13,6 +13,7 @@ const KIND_PREFIXES: &[&str] = &[
     "catalog.",
     "cell-disposition.",
     "cell-pool.",
+    "compiler.",
     "component.",
     "deployment-generation-",
     "manifest.",

@@ -11,6 +11,7 @@ mod jail;
 mod limits;
 mod parent;
 mod protocol;
+mod tenants;
 mod watch;
 
 use std::fs::File;
@@ -21,7 +22,8 @@ use latent_executor::ComponentArtifact;
 pub use child::compile_child;
 pub use in_process::InProcessCompiler;
 pub use limits::CompileLimits;
-pub use parent::{COMPILE_COMMAND, ChildCompiler, ChildOptions, FunctionsOptions};
+pub use parent::{COMPILE_COMMAND, ChildCompiler, ChildOptions};
+pub use tenants::FunctionsOptions;
 
 /// Turns component bytes into an image. Two implementations: [`InProcessCompiler`] and [`ChildCompiler`].
 pub trait Compiler: Send + Sync {

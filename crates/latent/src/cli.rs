@@ -244,10 +244,9 @@ mod tests {
     use latent_wasmtime::EngineSettings;
 
     fn parse(line: &[&str]) -> Result<RunArgs, clap::Error> {
-        match Cli::try_parse_from([&["latent", "run", "c.wasm"], line].concat())?.command {
-            Command::Run(args) => Ok(args),
-            other => panic!("parsed as {other:?}"),
-        }
+        let parsed = Cli::try_parse_from([&["latent", "run", "c.wasm"], line].concat())?;
+        let Command::Run(args) = parsed.command else { panic!("parsed as {:?}", parsed.command) };
+        Ok(args)
     }
 
     #[test]

@@ -1,6 +1,4 @@
-//! Compiling in a child process of the same program. The child contains what hostile bytes do to a compiler: crashes,
-//! time and memory without end. It is no defence against a compiler that the bytes have taken over: such a one could
-//! write any code into its image, which this process then runs.
+//! Compiling in a child process of the same program: the parent's half, which gives the order and judges the end.
 //!
 //! Invariant: when a compilation has returned, its child is dead and reaped, and no descriptor of it is left.
 
@@ -11,16 +9,16 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 
-use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest, TenantId};
+use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use rustix::event::{EventfdFlags, eventfd};
 use wasmtime::{Engine, Precompiled};
 
 use super::limits::{Budget, CompileLimits, Limit};
-use super::protocol::{FunctionsAt, Order, REFUSED, Verdict, unable};
+use super::protocol::{Order, REFUSED, Verdict, unable};
+use super::tenants::FunctionsOptions;
 use super::watch::{Ended, Watched};
 use super::{CompileJob, Compiler};
 use crate::engine::compatibility;
-use crate::images::prepare_directory;
 use crate::settings::EngineSettings;
 
 /// The hidden command of the program that runs [`super::compile_child`].
@@ -38,25 +36,12 @@ pub struct ChildOptions {
     pub functions: Option<FunctionsOptions>,
 }
 
-/// Compiled functions, kept so that a component that changed a little is compiled in a fraction of the time: one file
-/// a tenant, since tenants share nothing.
-#[derive(Debug, Clone)]
-pub struct FunctionsOptions {
-    /// The directory, made if need be.
-    pub dir: PathBuf,
-    /// Bytes of one tenant's file. Default 512 MiB; beyond it the file starts afresh.
-    pub tenant_bytes_max: u64,
-}
-
-impl FunctionsOptions {
-    /// The defaults in `dir`.
-    #[must_use]
-    pub fn in_dir(dir: PathBuf) -> Self {
-        Self { dir, tenant_bytes_max: 512 << 20 }
-    }
-}
-
-/// Compiles each component in a process of its own, within limits.
+/// Compiles each component in a process of its own, within [`CompileLimits`] that the kernel enforces. Where the kernel
+/// takes a filter of system calls from it, the child opens no socket or file and starts no process either; some containers
+/// forbid such a filter, and then it works without.
+///
+/// The child contains crashes and what a compilation uses up. It is no defence against a compiler that a component has
+/// taken over: the image is run.
 pub struct ChildCompiler {
     options: ChildOptions,
     wasm_stack_bytes: u32,
@@ -72,9 +57,7 @@ impl ChildCompiler {
     /// When the system gives no descriptor, or the directory of compiled functions cannot be used.
     pub fn new(mut options: ChildOptions, engine: &Engine, settings: &EngineSettings) -> io::Result<Self> {
         if let Some(functions) = &mut options.functions {
-            prepare_directory(&functions.dir)?;
-            // The child works in the root directory.
-            functions.dir = std::path::absolute(&functions.dir)?;
+            functions.prepare()?;
         }
         let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let (wasm_stack_bytes, compatibility) = (settings.wasm_stack_bytes, compatibility(engine));
@@ -88,10 +71,7 @@ impl ChildCompiler {
             wasm_stack_bytes: self.wasm_stack_bytes,
             compatibility: self.compatibility,
             budget: self.options.limits.budget(component_bytes),
-            functions: self.options.functions.as_ref().zip(job.tenant).map(|(functions, tenant)| FunctionsAt {
-                path: functions.dir.join(functions_file(tenant)),
-                bytes_max: functions.tenant_bytes_max,
-            }),
+            functions: self.options.functions.as_ref().zip(job.tenant).map(|(functions, tenant)| functions.of(tenant)),
         }
     }
 
@@ -113,6 +93,9 @@ impl ChildCompiler {
 impl Compiler for ChildCompiler {
     fn compile(&self, job: CompileJob<'_>) -> Result<(), PlatformError> {
         let order = self.order(job);
+        if let Some((functions, used)) = self.options.functions.as_ref().zip(order.functions.as_ref()) {
+            functions.make_room(used);
+        }
         let framed = order.framed().map_err(|error| unable(&error))?;
         let ended = self
             .command(job.image)
@@ -131,11 +114,6 @@ impl Compiler for ChildCompiler {
         // The one way to fail is a counter that is full, and then it is readable as well.
         let _full = rustix::io::write(&self.stop, &1_u64.to_ne_bytes());
     }
-}
-
-/// The name of a tenant's file of compiled functions: of fixed length, and free of the tenant's own words.
-fn functions_file(tenant: &TenantId) -> String {
-    Sha256Digest::of(tenant.as_str().as_bytes()).to_string()
 }
 
 /// What the end of the child means.

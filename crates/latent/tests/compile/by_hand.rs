@@ -93,3 +93,20 @@ fn a_child_without_an_order_says_so() {
     assert_eq!(output.status.code(), Some(REFUSED));
     assert!(String::from_utf8(output.stderr).unwrap().contains("it got no order"));
 }
+
+#[test]
+fn a_child_of_another_version_says_what_to_do() {
+    let (_rig, order) = order();
+    let json_bytes = u32::from_le_bytes(*order.first_chunk().unwrap()) as usize;
+    let mut other: serde_json::Value = serde_json::from_slice(&order[4..4 + json_bytes]).unwrap();
+    other["compatibility"] = 1.into();
+    let json = serde_json::to_vec(&other).unwrap();
+    let mut child = start();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&u32::try_from(json.len()).unwrap().to_le_bytes()).unwrap();
+    stdin.write_all(&json).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(REFUSED));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("restart the program"));
+    assert!(output.stdout.is_empty());
+}

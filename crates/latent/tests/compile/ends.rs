@@ -30,6 +30,42 @@ fn a_crash_of_the_compiler_is_the_components_fault() {
     }
 }
 
+/// A component with one type, an instance that declares an instance that declares an instance, and so on. Reading it
+/// takes stack in proportion.
+fn nested(depth: usize) -> Vec<u8> {
+    let mut section = vec![1];
+    section.extend([0x42, 0x01, 0x01].repeat(depth));
+    section.extend([0x42, 0x00]);
+    let mut component = b"\0asm\x0d\0\x01\0\x07".to_vec();
+    let mut length = section.len();
+    while length >= 0x80 {
+        component.push(u8::try_from(length & 0x7f).unwrap() | 0x80);
+        length >>= 7;
+    }
+    component.push(u8::try_from(length).unwrap());
+    component.extend(section);
+    component
+}
+
+#[test]
+fn a_component_that_overflows_the_compilers_stack_costs_its_child_only() {
+    let rig = Rig::new(Setup::default());
+    let error = rig.compile(&nested(100_000)).unwrap_err();
+    assert_eq!(error.code(), PlatformErrorCode::InvalidArgument, "{error:?}");
+    assert!(error.has_detail("compiler.crashed"), "{error:?}");
+    rig.load(&rig.compile(latent_guests::component("echo")).unwrap()).unwrap();
+    rig.assert_nothing_left();
+}
+
+#[test]
+fn a_depth_that_aborts_on_an_ordinary_stack_does_not_here() {
+    let rig = Rig::new(Setup::default());
+    match rig.compile(&nested(560)) {
+        Ok(image) => rig.load(&image).unwrap(),
+        Err(error) => assert!(error.has_detail("component.malformed"), "{error:?}"),
+    }
+}
+
 #[test]
 fn a_kill_from_outside_is_nobodys_fault() {
     for script in ["kill -KILL $$", "kill -TERM $$"] {

@@ -36,6 +36,19 @@ fn what_does_not_validate_is_refused_in_the_engines_words() {
 }
 
 #[test]
+fn a_full_disk_is_told_and_passes() {
+    let rig = Rig::new(Setup::default());
+    let full = std::fs::File::options().read(true).write(true).open("/dev/full").unwrap();
+    let error = rig.refused_into(latent_guests::component("echo"), &full);
+    drop(full);
+    assert_eq!(error.code(), PlatformErrorCode::Unavailable);
+    assert!(error.has_detail("compiler.io") && error.is_retryable(), "{error:?}");
+    assert!(error.message().contains("No space left"), "{error}");
+    rig.load(&rig.compile(latent_guests::component("echo")).unwrap()).unwrap();
+    rig.assert_nothing_left();
+}
+
+#[test]
 fn a_program_that_leaves_something_else_than_an_image_is_not_believed() {
     for script in ["exit 0", "echo rubbish", "/bin/cat \"$0\""] {
         let rig = Rig::script(Setup::default().limits, script);

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use latent_core::{PlatformError, TenantId};
 use latent_executor::ComponentArtifact;
 use latent_wasmtime::{
-    ChildCompiler, ChildOptions, CompileJob, CompileLimits, Compiler as _, EngineSettings, FunctionsOptions,
+    ChildCompiler, ChildOptions, CompileJob, CompileLimits, Compiler, EngineSettings, FunctionsOptions,
     InProcessCompiler, anonymous_image, build_engine, load_image,
 };
 use tempfile::TempDir;
@@ -34,11 +34,14 @@ impl Default for Setup {
     }
 }
 
+/// Loads an image into the engine with the pool, whose type only the adapter names.
+type Load = dyn Fn(&File) -> Result<(), String> + Sync;
+
 /// A compiler, and a scratch directory.
 pub struct Rig {
     pub compiler: ChildCompiler,
     in_process: InProcessCompiler,
-    load: Box<dyn Fn(&File) -> Result<(), String> + Sync>,
+    load: Box<Load>,
     descriptors: usize,
     pub dir: TempDir,
     _turn: MutexGuard<'static, ()>,
@@ -76,19 +79,23 @@ impl Rig {
 
     /// Compiles in a child, for `tenant`.
     pub fn compile_for(&self, tenant: Option<&str>, component: &[u8]) -> Result<File, PlatformError> {
-        let artifact = ComponentArtifact::new(component.to_vec());
-        let tenant = tenant.map(|tenant| TenantId::new(tenant).unwrap());
         let image = anonymous_image().unwrap();
-        self.compiler.compile(CompileJob { artifact: &artifact, tenant: tenant.as_ref(), image: &image })?;
-        Ok(image)
+        compile_into(&self.compiler, tenant, component, &image).map(|()| image)
     }
 
     /// Compiles in this process.
     pub fn compile_here(&self, component: &[u8]) -> Result<File, PlatformError> {
-        let artifact = ComponentArtifact::new(component.to_vec());
         let image = anonymous_image().unwrap();
-        self.in_process.compile(CompileJob { artifact: &artifact, tenant: None, image: &image })?;
-        Ok(image)
+        compile_into(&self.in_process, None, component, &image).map(|()| image)
+    }
+
+    /// Compiles into `image`, in a child and in this process, to the one error that both have.
+    #[track_caller]
+    pub fn refused_into(&self, component: &[u8], image: &File) -> PlatformError {
+        let child = compile_into(&self.compiler, None, component, image).unwrap_err();
+        let here = compile_into(&self.in_process, None, component, image).unwrap_err();
+        assert_eq!(child, here);
+        child
     }
 
     /// Loads an image into the engine with the pool.
@@ -102,6 +109,17 @@ impl Rig {
         assert_eq!(children(), Vec::<u32>::new());
         assert_eq!(descriptors(), self.descriptors);
     }
+}
+
+fn compile_into(
+    compiler: &dyn Compiler,
+    tenant: Option<&str>,
+    component: &[u8],
+    image: &File,
+) -> Result<(), PlatformError> {
+    let artifact = ComponentArtifact::new(component.to_vec());
+    let tenant = tenant.map(|tenant| TenantId::new(tenant).unwrap());
+    compiler.compile(CompileJob { artifact: &artifact, tenant: tenant.as_ref(), image })
 }
 
 /// Writes a shell script that can be started.

@@ -87,7 +87,8 @@ fn a_cursor_whose_row_was_deleted_still_continues_after_it() {
 fn all_deployments_of_a_tenant_are_shown_once_and_nobody_elses() {
     let view = sample().view();
     let names = |owner| {
-        let all = view.of_tenant(&tenant(owner)).map(|row| format!("{}/{}", row.service(), row.id()));
+        let owner = tenant(owner);
+        let all = view.of_tenant(&owner).map(|row| format!("{}/{}", row.service(), row.id()));
         let mut all: Vec<_> = all.collect();
         all.sort();
         all

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use latent_core::{PlatformError, PlatformErrorCode};
 use latent_executor::ArtifactRepository as _;
 use latent_storage::Storage;
+use redb::ReadableTable as _;
 
 use crate::disk::{Fault, MemoryDisk, Survival};
-use crate::support::{Held, apply, digest, fresh, furnish, held, in_root, open, publish, tenant};
+use crate::support::{Held, apply, digest, fresh, furnish, held, in_root, open, options, publish, tenant};
 
 /// A closed, furnished storage and what it holds.
 fn closed() -> (MemoryDisk, Held) {
@@ -246,4 +247,71 @@ fn publishing_a_damaged_component_again_replaces_it() {
     disk.forget(component_file("one"));
     assert!(publish(&storage, "initech", "one").expect("another tenant publishes it"), "this one had it not");
     assert_eq!(fetch(&storage, "one").expect("it is there again"), whole);
+}
+
+type Records = redb::TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+/// Changes a table of a real storage as the database itself allows, and answers with what the next start says.
+fn meddled(
+    name: &'static str,
+    meddle: impl FnOnce(&mut redb::Table<'_, &'static [u8], &'static [u8]>),
+) -> PlatformError {
+    let place = tempfile::tempdir().expect("a temporary directory is made");
+    let storage = Storage::open(place.path(), options()).expect("it opens");
+    furnish(&storage);
+    drop(storage);
+    let database = redb::Database::open(place.path().join("database.redb")).expect("it is a database");
+    let transaction = database.begin_write().expect("a transaction begins");
+    meddle(&mut transaction.open_table(Records::new(name)).expect("there is such a table"));
+    transaction.commit().expect("the database finds nothing wrong");
+    drop(database);
+    let error = Storage::open(place.path(), options()).expect_err("the storage does");
+    assert_refused(&error);
+    error
+}
+
+/// The first record of a table.
+fn first(table: &redb::Table<'_, &'static [u8], &'static [u8]>) -> (Vec<u8>, Vec<u8>) {
+    let (key, value) = table.first().expect("it reads").expect("there are records");
+    (key.value().to_vec(), value.value().to_vec())
+}
+
+#[test]
+fn a_record_that_is_gone_is_missed() {
+    for name in ["releases", "deployments", "quotas"] {
+        let error = meddled(name, |table| {
+            let (key, _) = first(table);
+            table.remove(&*key).expect("it is removed");
+        });
+        assert!(error.message().contains("records are not the 8 that were written"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_record_that_was_changed_or_moved_is_found() {
+    for name in ["releases", "deployments", "quotas"] {
+        let changed = meddled(name, |table| {
+            let (key, mut value) = first(table);
+            *value.last_mut().expect("a record has a value") ^= 1;
+            table.insert(&*key, &*value).expect("it is replaced");
+        });
+        let moved = meddled(name, |table| {
+            let (mut key, value) = first(table);
+            table.remove(&*key).expect("it is removed");
+            *key.last_mut().expect("a record has a key") ^= 1;
+            table.insert(&*key, &*value).expect("it is added");
+        });
+        for error in [changed, moved] {
+            assert!(error.message().contains(name) && error.message().contains("checksum"), "{name}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_summary_that_is_gone_or_changed_is_found() {
+    let gone = meddled("summary", |table| drop(table.remove(&b"summary"[..]).expect("it is removed")));
+    let changed = meddled("summary", |table| {
+        table.insert(&b"summary"[..], &[0; 40][..]).expect("it is replaced");
+    });
+    assert!(gone.message().contains("no summary") && changed.message().contains("in its summary"), "{gone}; {changed}");
 }

@@ -84,7 +84,7 @@ impl ImageStore {
     /// or format; such a one is removed. An image that is sound but that `engine` refuses is a miss too and stays:
     /// compiling the component again tells why.
     ///
-    /// Blocks: all of the image is read and hashed, about a millisecond for each megabyte.
+    /// Blocks: all of the image is read and hashed, about a millisecond for each two megabytes.
     #[must_use]
     pub fn load(&self, engine: &Engine, key: PreparationKey) -> Option<Component> {
         let path = self.dir.join(Name::of(key).to_string());

@@ -16,7 +16,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
-use sha2::{Digest as _, Sha256};
 use wasmtime::CacheStore;
 
 use super::protocol::FunctionsAt;
@@ -180,7 +179,7 @@ fn header(compatibility: u64) -> [u8; HEADER_BYTES] {
 
 /// The head that belongs before `value`.
 fn head(key: &Key, value: &[u8]) -> Vec<u8> {
-    let checksum = Sha256::new_with_prefix(key).chain_update(value).finalize();
+    let checksum = *blake3::Hasher::new().update(key).update(value).finalize().as_bytes();
     let length = u32::try_from(value.len()).unwrap_or(u32::MAX).to_le_bytes();
     [&ENTRY_MARK[..], &length, key, &checksum].concat()
 }

@@ -3,12 +3,16 @@
 //! `cargo bench -p latent-bench --bench catalog`; `-- --short` for a quick look.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
 use latent_bench::catalogs::{Question, Spread};
+use latent_bench::crash::Unread;
 use latent_bench::process::resident_bytes;
 use latent_bench::series::Series;
 use latent_catalog::Catalog;
+use latent_storage::disk::UnsyncedDisk;
+use latent_storage::{Storage, StorageOptions};
 
 const SIZES: [usize; 3] = [100, 10_000, 100_000];
 
@@ -67,6 +71,24 @@ fn scatter(at: usize) -> usize {
     at.wrapping_mul(2_654_435_761) >> 7
 }
 
+/// Opens a storage with as many deployments as the largest catalog has, several times. The files are in the page cache.
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+fn start(spread: &Spread, rounds: usize) -> Series {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let options = || StorageOptions::new(Arc::new(Unread));
+    let storage = Storage::open_on(Arc::new(UnsyncedDisk), directory.path(), options()).expect("it opens");
+    spread.store(&storage, SIZES[2]);
+    drop(storage);
+    let mut series = Series::default();
+    for _ in 0..rounds {
+        let started = Instant::now();
+        let storage = Storage::open(directory.path(), options()).expect("it opens again");
+        series.push(started.elapsed());
+        assert_eq!(storage.inventory().deployments, SIZES[2]);
+    }
+    series
+}
+
 fn main() {
     let short = std::env::args().any(|argument| argument == "--short");
     let rounds = if short { 5 } else { 50 };
@@ -94,4 +116,7 @@ fn main() {
             apply.quantile_micros(500) / beside_few,
         );
     }
+    let start = start(&spread, if short { 3 } else { 20 });
+    println!("\n| start with | p50 ms | p99 ms |\n|---|---|---|");
+    println!("| {} | {:.0} | {:.0} |", SIZES[2], start.quantile_micros(500) / 1e3, start.quantile_micros(990) / 1e3);
 }

@@ -10,6 +10,7 @@ use latent_core::{
     ActivationId, BudgetCeilings, ContractSurface, DeploymentId, Environment, FunctionSignature, FunctionTarget,
     ImportGrant, ResolvedRevision, RouteName, ServiceName, Sha256Digest, TenantId, id::DEFAULT_ROUTE,
 };
+use latent_storage::Storage;
 
 /// Tenants over which deployments are spread.
 pub const TENANTS: usize = 100;
@@ -69,6 +70,22 @@ impl Spread {
     pub fn apply(&self, at: usize) -> Apply {
         let release = self.release(at).clone();
         Apply { manifest: self.manifest(at, release.digest()), release, expected_generation: None }
+    }
+
+    /// Publishes every release for every tenant that deploys it, and applies `deployments`.
+    ///
+    /// # Panics
+    /// When the storage refuses.
+    pub fn store(&self, storage: &Storage, deployments: usize) {
+        let component = |at: usize| (at % RELEASES).to_le_bytes();
+        // Deployment `at` of tenant `at % TENANTS` has release `at % RELEASES`, so that each release has one tenant.
+        for at in 0..RELEASES {
+            storage.publish(&names(at).0, b"{}", &component(at)).expect("it is published");
+        }
+        for at in 0..deployments {
+            let manifest = self.manifest(at, Sha256Digest::of(&component(at)));
+            storage.apply(manifest, None).expect("it is applied");
+        }
     }
 
     /// A catalog of `deployments`.

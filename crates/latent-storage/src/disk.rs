@@ -4,6 +4,7 @@
 //! a disk in its place that fails or stops at any one of these steps.
 
 mod real;
+mod unsynced;
 
 use std::any::Any;
 use std::fmt;
@@ -12,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use real::RealDisk;
+pub use unsynced::UnsyncedDisk;
 
 /// Held for as long as a file is locked; dropping it unlocks.
 pub type DiskLock = Box<dyn Any + Send + Sync>;

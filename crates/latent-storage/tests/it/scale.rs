@@ -1,14 +1,12 @@
 //! A hundred thousand deployments: how long a start takes.
 
-use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latent_catalog::DeploymentManifest;
 use latent_core::{DeploymentId, ServiceName};
 use latent_storage::Storage;
-use latent_storage::disk::{Blocks, Disk, DiskLock, Presence, RealDisk};
+use latent_storage::disk::UnsyncedDisk;
 
 use crate::support::{digest, manifest, options, publish, tenant};
 
@@ -16,61 +14,6 @@ const DEPLOYMENTS: usize = 100_000;
 const RELEASES: usize = 1000;
 const TENANTS: usize = 100;
 const START_MAX: Duration = Duration::from_secs(2);
-
-/// The real disk without waiting for it, so that a hundred thousand changes take seconds.
-#[derive(Debug)]
-struct Hasty;
-
-#[derive(Debug)]
-struct HastyBlocks(Arc<dyn Blocks>);
-
-impl Disk for Hasty {
-    fn list(&self, directory: &Path) -> io::Result<Option<Vec<String>>> {
-        RealDisk.list(directory)
-    }
-    fn create_directory(&self, directory: &Path) -> io::Result<()> {
-        RealDisk.create_directory(directory)
-    }
-    fn sync_directory(&self, _: &Path) -> io::Result<()> {
-        Ok(())
-    }
-    fn write_file(&self, file: &Path, bytes: &[u8]) -> io::Result<()> {
-        std::fs::write(file, bytes)
-    }
-    fn read_file(&self, file: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
-        RealDisk.read_file(file, bytes_max)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        RealDisk.rename(from, to)
-    }
-    fn remove_file(&self, file: &Path) -> io::Result<()> {
-        RealDisk.remove_file(file)
-    }
-    fn open_blocks(&self, file: &Path, presence: Presence) -> io::Result<Arc<dyn Blocks>> {
-        Ok(Arc::new(HastyBlocks(RealDisk.open_blocks(file, presence)?)))
-    }
-    fn lock(&self, file: &Path) -> io::Result<Option<DiskLock>> {
-        RealDisk.lock(file)
-    }
-}
-
-impl Blocks for HastyBlocks {
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read_at(offset, out)
-    }
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.0.write_at(offset, bytes)
-    }
-    fn set_len(&self, bytes: u64) -> io::Result<()> {
-        self.0.set_len(bytes)
-    }
-    fn sync(&self) -> io::Result<()> {
-        Ok(())
-    }
-}
 
 fn furnish(storage: &Storage) {
     let owner = |release: usize| format!("tenant-{}", release % TENANTS);
@@ -94,7 +37,7 @@ fn furnish(storage: &Storage) {
 #[expect(clippy::disallowed_methods, reason = "the time that a start takes is what this measures")]
 fn a_storage_with_100_000_deployments_over_1_000_releases_opens_within_two_seconds() {
     let place = tempfile::tempdir().expect("a temporary directory is made");
-    let storage = Storage::open_on(Arc::new(Hasty), place.path(), options()).expect("it opens");
+    let storage = Storage::open_on(Arc::new(UnsyncedDisk), place.path(), options()).expect("it opens");
     furnish(&storage);
     let inventory = storage.inventory();
     drop(storage);

@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use latent_activation::ActivationEnvelope;
 use latent_core::principal::PrincipalKind;
@@ -18,7 +19,7 @@ use latent_executor::{BoundedLogSink, ComponentArtifact, ExecutionBackend as _};
 use latent_node::runtime::data_runtime;
 use latent_node::{Phase0ActivationRunner, Phase0ActivationRunnerConfig};
 use latent_scheduler::{FixedCellPool, FixedCellPoolConfig};
-use latent_wasmtime::{EngineSettings, WasmtimeBackend};
+use latent_wasmtime::{EngineSettings, ImageLimits, ImageStore, Preparation, WasmtimeBackend};
 use serde_json::Value;
 
 const CONTRACT: &str = "example:text-stats/analyze@1.0.0";
@@ -26,7 +27,7 @@ const CONTRACT: &str = "example:text-stats/analyze@1.0.0";
 #[test]
 fn the_rust_example_answers_every_case() {
     if wanted() {
-        answers_every_case(&sources().join("rust/text-stats.wasm"));
+        answers_every_case(&sources().join("rust/text-stats.wasm"), scratch().path());
     }
 }
 
@@ -38,7 +39,13 @@ fn the_javascript_example_answers_every_case() {
         if !on_path("jco", &bin) {
             succeed(Command::new("npm").args(["install", "--no-audit", "--no-fund"]).current_dir(copy.join("js")));
         }
-        answers_every_case(&built(&copy, "js", &bin));
+        let cache = scratch();
+        let cold = answers_every_case(&built(&copy, "js", &bin), cache.path());
+        let source = copy.join("js/text-stats.js");
+        let text = std::fs::read_to_string(&source).expect("the source was copied");
+        std::fs::write(&source, format!("{text}\n// An edit.\n")).expect("the copy can be edited");
+        let edited = checked(&built(&copy, "js", &bin), cache.path()).expect("it is another component");
+        assert!(edited * 2 < cold, "the interpreter is not compiled again: {edited:?} after {cold:?}");
     }
 }
 
@@ -52,7 +59,7 @@ fn the_python_example_answers_every_case() {
             let requirements = copy.join("python/requirements.txt");
             succeed(Command::new(venv.join("bin/pip")).args(["install", "--quiet", "-r"]).arg(requirements));
         }
-        answers_every_case(&built(&copy, "python", &venv.join("bin")));
+        answers_every_case(&built(&copy, "python", &venv.join("bin")), scratch().path());
     }
 }
 
@@ -72,6 +79,11 @@ fn sources() -> PathBuf {
 /// Where copies, tools and built components are kept between runs.
 fn work() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("examples")
+}
+
+/// Where one component's images are kept for one test.
+fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("the target directory takes directories")
 }
 
 /// Copies the contract and one implementation, so that a build leaves the sources as they are.
@@ -109,21 +121,57 @@ fn succeed(command: &mut Command) -> Output {
     output
 }
 
-/// Runs every case on one prepared component, and the first one through the binary too.
-fn answers_every_case(component: &Path) {
+/// Checks the component, then runs every case on it, and the first one through the binary too. Cold and warm times are
+/// printed. Answers how long compiling took.
+fn answers_every_case(component: &Path, cache: &Path) -> Duration {
+    let compiled = checked(component, cache).expect("nothing is kept yet");
+    assert_eq!(checked(component, cache), None, "its image was kept");
     let cases = std::fs::read(sources().join("cases.json")).expect("the example has its cases");
     let cases: Vec<Value> = serde_json::from_slice(&cases).expect("the cases are JSON");
     assert!(!cases.is_empty());
-    let bench = Bench::prepare(&std::fs::read(component).expect("the component was built"));
+    let bench = Bench::prepare(&std::fs::read(component).expect("the component was built"), cache);
     for (number, case) in cases.iter().enumerate() {
         assert_eq!(bench.answer(number, case), case["expect"], "{}: {case}", component.display());
     }
     let case = &cases[0];
     let call = format!("{CONTRACT}#{}", case["function"].as_str().expect("a case names its function"));
+    let args = case["args"].to_string();
+    let run = |flag: &str, value: Option<&Path>| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_latent"));
+        command.arg("run").arg(component).args(["--call", &call, "--args", &args, flag]).args(value);
+        let (output, took) = timed(&mut command);
+        let printed: Value = serde_json::from_slice(&output.stdout).expect("the result is JSON");
+        assert_eq!(printed, case["expect"]["result"], "{}", component.display());
+        told(component, &format!("run {flag}"), took);
+        took
+    };
+    run("--no-cache", None);
+    let warm = run("--cache-dir", Some(cache));
+    assert!(warm < Duration::from_secs(1), "a second run starts from the image: {warm:?}");
+    compiled
+}
+
+/// Asks `latent check`, which must take the component, and answers how long it compiled, if it did.
+fn checked(component: &Path, cache: &Path) -> Option<Duration> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_latent"));
-    command.arg("run").arg(component).args(["--call", &call, "--args", &case["args"].to_string()]);
-    let printed: Value = serde_json::from_slice(&succeed(&mut command).stdout).expect("the result is JSON");
-    assert_eq!(printed, case["expect"]["result"], "{}", component.display());
+    command.args(["check", "--output", "json"]).arg(component).arg("--cache-dir").arg(cache);
+    let (output, took) = timed(&mut command);
+    let line: Value = serde_json::from_slice(&output.stdout).expect("it says one object");
+    assert_eq!(line["taken"], true, "{line}");
+    let compiled = line["compile_millis"].as_u64().map(Duration::from_millis);
+    told(component, if compiled.is_some() { "check, cold" } else { "check, warm" }, took);
+    compiled
+}
+
+#[expect(clippy::disallowed_methods, reason = "cold and warm times are what is printed")]
+fn timed(command: &mut Command) -> (Output, Duration) {
+    let begun = Instant::now();
+    let output = succeed(command);
+    (output, begun.elapsed())
+}
+
+fn told(component: &Path, what: &str, took: Duration) {
+    println!("{}: {what}: {:.2} s", component.display(), took.as_secs_f64());
 }
 
 /// One component, compiled once, behind a runner.
@@ -134,13 +182,17 @@ struct Bench {
 }
 
 impl Bench {
-    fn prepare(component: &[u8]) -> Self {
+    /// Prepares from the image that the binary left in `cache`.
+    fn prepare(component: &[u8], cache: &Path) -> Self {
         let (clock, class) = (Arc::new(SystemWallClock), CellClass::Standard);
         let node = NodeId::new("examples").unwrap();
         let config = FixedCellPoolConfig { node, class, capacity: 1, queue_capacity: 0 };
         let pool = Arc::new(FixedCellPool::new(config, clock.clone()).unwrap());
         let sink = Arc::new(BoundedLogSink::new(1 << 20));
-        let backend = Arc::new(WasmtimeBackend::new(EngineSettings::for_cells(1), sink).unwrap());
+        let images = ImageStore::open(&cache.join("images"), ImageLimits::default(), clock.clone()).unwrap();
+        let preparation = Preparation { images: Some(images), ..Preparation::default() };
+        let backend = WasmtimeBackend::with_preparation(EngineSettings::for_cells(1), preparation, sink).unwrap();
+        let backend = Arc::new(backend);
         let artifact = ComponentArtifact::new(component.to_vec());
         let runtime = data_runtime(2).unwrap();
         runtime.block_on(backend.prepare_for_use(artifact.clone())).map(drop).expect("the node runs the component");

@@ -73,11 +73,11 @@ fn scatter(at: usize) -> usize {
 
 /// Opens a storage with as many deployments as the largest catalog has, several times. The files are in the page cache.
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-fn start(spread: &Spread, rounds: usize) -> Series {
+fn start(rounds: usize) -> Series {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let options = || StorageOptions::new(Arc::new(Unread));
     let storage = Storage::open_on(Arc::new(UnsyncedDisk), directory.path(), options()).expect("it opens");
-    spread.store(&storage, SIZES[2]);
+    Spread::store(&storage, SIZES[2]);
     drop(storage);
     let mut series = Series::default();
     for _ in 0..rounds {
@@ -116,7 +116,7 @@ fn main() {
             apply.quantile_micros(500) / beside_few,
         );
     }
-    let start = start(&spread, if short { 3 } else { 20 });
+    let start = start(if short { 3 } else { 20 });
     println!("\n| start with | p50 ms | p99 ms |\n|---|---|---|");
     println!("| {} | {:.0} | {:.0} |", SIZES[2], start.quantile_micros(500) / 1e3, start.quantile_micros(990) / 1e3);
 }

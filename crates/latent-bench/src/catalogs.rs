@@ -51,7 +51,7 @@ impl Spread {
 
     /// The manifest of deployment `at` of `release`.
     #[must_use]
-    pub fn manifest(&self, at: usize, release: Sha256Digest) -> DeploymentManifest {
+    pub fn manifest(at: usize, release: Sha256Digest) -> DeploymentManifest {
         let (tenant, service) = names(at);
         DeploymentManifest {
             tenant,
@@ -69,21 +69,21 @@ impl Spread {
     #[must_use]
     pub fn apply(&self, at: usize) -> Apply {
         let release = self.release(at).clone();
-        Apply { manifest: self.manifest(at, release.digest()), release, expected_generation: None }
+        Apply { manifest: Self::manifest(at, release.digest()), release, expected_generation: None }
     }
 
     /// Publishes every release for every tenant that deploys it, and applies `deployments`.
     ///
     /// # Panics
     /// When the storage refuses.
-    pub fn store(&self, storage: &Storage, deployments: usize) {
+    pub fn store(storage: &Storage, deployments: usize) {
         let component = |at: usize| (at % RELEASES).to_le_bytes();
         // Deployment `at` of tenant `at % TENANTS` has release `at % RELEASES`, so that each release has one tenant.
         for at in 0..RELEASES {
             storage.publish(&names(at).0, b"{}", &component(at)).expect("it is published");
         }
         for at in 0..deployments {
-            let manifest = self.manifest(at, Sha256Digest::of(&component(at)));
+            let manifest = Self::manifest(at, Sha256Digest::of(&component(at)));
             storage.apply(manifest, None).expect("it is applied");
         }
     }

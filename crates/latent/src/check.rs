@@ -39,15 +39,15 @@ async fn all(args: &CheckArgs, examiner: &Examiner) -> Result<Exit, Failure> {
     signalled.flip_on_signal().map_err(|error| Failure::local(format!("cannot catch signals: {error}")))?;
     let mut worst = Exit::Success;
     for path in &args.components {
-        let examined = tokio::select! {
+        let found = tokio::select! {
             biased;
             () = signalled.on() => return Ok(Exit::Interrupted),
-            examined = examiner.examine(path) => examined,
+            found = examiner.examine(path) => found,
         };
-        if !examined.is_taken() {
+        if !found.is_taken() {
             worst = Exit::LocalFailure;
         }
-        if let Err(error) = print(args.output, path, &examined) {
+        if let Err(error) = print(args.output, path, &found) {
             return Ok(terminal::lost_output(&error, worst));
         }
     }

@@ -165,7 +165,7 @@ async fn what_cannot_run_is_refused_at_publication_with_names_and_not_stored() {
     let node = Node::new();
     let text = "(component (import \"acme:missing/thing@1.2.3\" (instance (export \"f\" (func)))))";
     let component = wat::parse_str(text).expect("the text is well-formed");
-    let error = node.storage.publish(&acme(), b"{}", &component).err().expect("nobody offers that");
+    let error = node.storage.publish(&acme(), b"{}", &component).expect_err("nobody offers that");
     assert_eq!(error.code(), PlatformErrorCode::IncompatibleContract);
     assert!(error.message().contains("acme:missing/thing@1.2.3"), "{error:?}");
     assert_eq!(node.storage.inventory().releases, 0);

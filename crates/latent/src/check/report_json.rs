@@ -40,9 +40,9 @@ struct Line<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    exports: Option<Vec<Function<'a>>>,
+    exports: Option<Vec<Export<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    not_callable: Option<Vec<Function<'a>>>,
+    not_callable: Option<Vec<Export<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     imports: Option<Vec<&'a str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ struct Line<'a> {
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct Export<'a> {
     contract: &'a str,
     function: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,15 +96,15 @@ impl<'a> Line<'a> {
     }
 }
 
-fn exports(known: &ComponentInspection) -> Vec<Function<'_>> {
+fn exports(known: &ComponentInspection) -> Vec<Export<'_>> {
     let functions = known.surface.functions.iter();
-    functions.map(|(target, signature)| Function { signature: Some(signature.to_string()), ..named(target) }).collect()
+    functions.map(|(target, signature)| Export { signature: Some(signature.to_string()), ..named(target) }).collect()
 }
 
-fn not_callable(known: &ComponentInspection) -> Vec<Function<'_>> {
-    known.surface.refused.iter().map(|(target, reason)| Function { reason: Some(reason), ..named(target) }).collect()
+fn not_callable(known: &ComponentInspection) -> Vec<Export<'_>> {
+    known.surface.refused.iter().map(|(target, reason)| Export { reason: Some(reason), ..named(target) }).collect()
 }
 
-fn named(target: &FunctionTarget) -> Function<'_> {
-    Function { contract: &target.contract, function: &target.function, signature: None, reason: None }
+fn named(target: &FunctionTarget) -> Export<'_> {
+    Export { contract: &target.contract, function: &target.function, signature: None, reason: None }
 }

@@ -16,6 +16,16 @@ fn processor_ticks(id: u32) -> u64 {
     after_name.split_whitespace().skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
 }
 
+/// What a pipe holds at least.
+const PIPE_BYTES_MIN: u64 = 4096;
+
+/// Bytes that a process has written so far.
+fn bytes_written(id: u32) -> u64 {
+    let io = std::fs::read_to_string(format!("/proc/{id}/io")).expect("the process lives");
+    let written = io.lines().find_map(|line| line.strip_prefix("wchar: ")).expect("it is counted");
+    written.parse().expect("it is a number")
+}
+
 /// Looks at `ready` again and again, within about the watchdog, until it holds.
 fn until(ready: impl Fn() -> bool) {
     // Nothing is ever sent: the wait between two looks only spares the processor, and no result depends on it.
@@ -86,12 +96,12 @@ fn a_second_interrupt_ends_a_command_whose_reader_does_not_read() {
     let scratch = Scratch::new();
     let flags = ["--call", "nop", "--repeat", "10000000", "--output", "json"];
     let mut child = start(&scratch.guest("echo"), &flags, None);
-    // The pipe holds a few hundred records; with nobody reading, the command waits for room and uses no time.
+    // The pipe holds a few hundred records; with nobody reading, the command waits for room and writes no more.
     let still = || {
-        let before = processor_ticks(child.id());
+        let before = bytes_written(child.id());
         let (_open, pause) = mpsc::channel::<()>();
         let _elapsed = pause.recv_timeout(Duration::from_millis(200));
-        before > 0 && processor_ticks(child.id()) == before
+        before >= PIPE_BYTES_MIN && bytes_written(child.id()) == before
     };
     until(still);
     let id = child.id();

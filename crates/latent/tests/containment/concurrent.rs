@@ -1,7 +1,7 @@
 //! Healthy calls beside failing ones, on one runtime and one engine, overlapping for certain.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use latent_core::TerminalState;
@@ -63,31 +63,33 @@ fn healthy_calls_succeed_under_memory_pressure() {
         node.warm("containment-capsule").await;
         let stop = Arc::new(AtomicBool::new(false));
         let barrier = Arc::new(Barrier::new(3));
+        let denied: Arc<[AtomicUsize; 2]> = Arc::default();
         let pressing: Vec<_> = (0..2)
-            .map(|_| {
-                let (node, stop, barrier) = (node.clone(), stop.clone(), barrier.clone());
+            .map(|task| {
+                let (node, stop, barrier, denied) = (node.clone(), stop.clone(), barrier.clone(), denied.clone());
                 tokio::spawn(async move {
                     barrier.wait().await;
-                    let mut denied = 0;
                     while !stop.load(Ordering::Acquire) {
                         let report = node.run(mode("grow-memory", "[16]").memory(32 << 20)).await;
                         assert_failed(&report, TerminalState::ResourceExhausted, "activation.memory-exhausted");
                         assert!(report.consumption.peak_memory_bytes <= 32 << 20);
-                        denied += 1;
+                        denied[task].fetch_add(1, Ordering::Relaxed);
                     }
-                    denied
                 })
             })
             .collect();
         barrier.wait().await;
-        for _ in 0..200 {
+        let mut calls = 0;
+        // Beside both of those that press, however late the machine starts them; the watchdog bounds this.
+        while calls < 200 || denied.iter().any(|denied| denied.load(Ordering::Relaxed) == 0) {
+            calls += 1;
             assert_eq!(succeeded(&node.run(echo().tenant("healthy")).await), "\"hi\"");
         }
         let polite = node.run(mode("grow-memory-politely", "[16]").memory(8 << 20)).await;
         assert_eq!(succeeded(&polite), "114", "2 pages and 7 steps of 16 fit 128 pages");
         stop.store(true, Ordering::Release);
         for pressing in pressing {
-            assert!(pressing.await.expect("a count") > 0, "there was pressure");
+            pressing.await.expect("it ends");
         }
     });
 }

@@ -72,6 +72,12 @@ impl WasmtimeBackend {
         self.shared.preparer.in_background(key, Source::Repository { repository, digest, verified: false })
     }
 
+    /// How often a component was compiled; what came from memory or from an image does not count.
+    #[must_use]
+    pub fn compilations(&self) -> u64 {
+        self.shared.preparer.compilations()
+    }
+
     /// Whether there is an image of the component `digest`, sound or not, so that it need not be compiled.
     #[must_use]
     pub fn has_image(&self, digest: Sha256Digest) -> bool {

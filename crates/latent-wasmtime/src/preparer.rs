@@ -1,6 +1,7 @@
 //! Preparation: code that is kept, or compiled once for everyone who waits.
 //!
-//! Callers never compile and never touch the disk: that is what a fixed number of worker threads are for. Invariant: a
+//! Callers never compile and never touch the disk: that is what a fixed number of worker threads are for, one that loads
+//! and some that compile. Invariant: a
 //! job that runs keeps what it holds until it ends, whoever left meanwhile; what nobody waits for any more is not kept
 //! in memory (`activation-lifecycle.md`, "Preparation and capability binding").
 
@@ -9,6 +10,7 @@ mod refused;
 mod resident;
 mod worker;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
@@ -18,7 +20,7 @@ use tokio::sync::oneshot;
 
 use crate::prepare::PreparedComponent;
 use crate::settings::EngineSettings;
-use jobs::{JobBounds, JobId, Jobs, Waiter};
+use jobs::{JobBounds, JobId, Jobs, Lane, Waiter};
 use refused::Refused;
 use resident::{Resident, ResidentBounds};
 pub use worker::{COMPILER_THREAD, Workshop};
@@ -58,7 +60,7 @@ pub struct Preparer {
 /// What callers and workers share.
 struct Desk {
     table: Mutex<Table>,
-    /// Told when there is a job, or no more will come.
+    /// Told when there may be a job for some lane, or no more will come.
     more: Condvar,
     workshop: Workshop,
 }
@@ -89,10 +91,13 @@ impl Preparer {
             bytes_max: settings.prepared_bytes_max,
             mappings_max: settings.prepared_mappings_max as usize,
         };
+        let compilers = settings.compilers.max(1);
         let jobs = JobBounds {
             waiters_max: settings.preparations_max as usize,
             waiters_per_tenant_max: settings.preparations_per_tenant_max as usize,
             background_max: BACKGROUND_MAX,
+            // All but one, so that no tenant keeps the others from compiling.
+            compilations_per_tenant_max: (compilers as usize).saturating_sub(1).max(1),
         };
         let table = Table {
             resident: Resident::new(bounds),
@@ -102,8 +107,9 @@ impl Preparer {
         };
         let desk = Arc::new(Desk { table: Mutex::new(table), more: Condvar::new(), workshop });
         let mut preparer = Self { desk, workers: Vec::new() };
-        for _ in 0..settings.compilers.max(1) {
-            let worker = worker::start(preparer.desk.clone())?;
+        preparer.workers.push(worker::start(preparer.desk.clone(), Lane::Load)?);
+        for _ in 0..compilers {
+            let worker = worker::start(preparer.desk.clone(), Lane::Compile)?;
             preparer.workers.push(worker);
         }
         Ok(preparer)
@@ -140,9 +146,9 @@ impl Preparer {
             return false;
         }
         let mut table = self.desk.lock();
-        let queued = table.jobs.in_background(source.job(key), || source);
+        let queued = table.jobs.in_background(source.job(key), Lane::Load, || source);
         drop(table);
-        self.desk.more.notify_one();
+        self.desk.more.notify_all();
         queued
     }
 
@@ -150,6 +156,12 @@ impl Preparer {
     #[must_use]
     pub fn kept(&self) -> (u64, u64) {
         self.desk.lock().resident.usage()
+    }
+
+    /// How often a compiler was asked.
+    #[must_use]
+    pub fn compilations(&self) -> u64 {
+        self.desk.workshop.compilations.load(Ordering::Relaxed)
     }
 
     /// Preparations that are queued or under way.
@@ -171,9 +183,11 @@ impl Preparer {
         source: Source,
     ) -> Result<Lookup, PlatformError> {
         let (answer, receiver) = oneshot::channel();
-        table.jobs.wait(source.job(key), || source, answer)?;
+        let loadable = self.desk.workshop.keeps_images() || source.is_verified();
+        let lane = if loadable { Lane::Load } else { Lane::Compile };
+        table.jobs.wait(source.job(key), lane, || source, answer)?;
         drop(table);
-        self.desk.more.notify_one();
+        self.desk.more.notify_all();
         Ok(Lookup::Preparing(receiver))
     }
 }
@@ -209,6 +223,14 @@ impl Source {
 
     fn is_verified(&self) -> bool {
         matches!(self, Self::Repository { verified: true, .. })
+    }
+
+    /// The same source, with its bytes in hand if they have to be verified whatever comes. Blocks on the disk then.
+    fn verified(self) -> Result<Self, PlatformError> {
+        if !self.is_verified() {
+            return Ok(self);
+        }
+        Ok(Self::Bytes { artifact: self.artifact()?, tenant: self.tenant().cloned() })
     }
 
     /// The bytes. Blocks on the disk where they are fetched.

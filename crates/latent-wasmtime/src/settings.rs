@@ -70,7 +70,8 @@ pub struct EngineSettings {
     /// Memory mappings of prepared components kept, at eight a component. Default 32,768, half of what a process may
     /// have on a usual kernel (`vm.max_map_count`).
     pub prepared_mappings_max: u32,
-    /// Threads that read, compile and link components. Default 1. Each may need a compiler's memory.
+    /// Components that are compiled at once. Default 2. Each may need a compiler's memory; one tenant has at most all but
+    /// one of them, so that none keeps the others from compiling.
     pub compilers: u32,
     /// Callers that may wait for a preparation at once. Default 64; more are refused as `resource-exhausted`.
     pub preparations_max: u32,
@@ -213,7 +214,7 @@ impl EngineSettings {
             prepared_entries_max: 64,
             prepared_bytes_max: 512 << 20,
             prepared_mappings_max: 32_768,
-            compilers: 1,
+            compilers: 2,
             preparations_max: 64,
             preparations_per_tenant_max: 48,
             ready_pins_max: 256,

@@ -1,6 +1,7 @@
 //! What every run of one backend shares: the engine, its watchdog, the prepared code, the counts and the log sink.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest, TenantId};
@@ -43,7 +44,13 @@ impl Shared {
         let interval = Duration::from_millis(u64::from(settings.epoch_tick_interval_millis.max(1)));
         let ticker = Ticker::start(&engine, interval).map_err(|error| no_thread(&error))?;
         let (compiler, images) = preparation.into_parts(&engine, &settings)?;
-        let workshop = Workshop { engine: engine.clone(), settings: settings.clone(), compiler, images };
+        let workshop = Workshop {
+            engine: engine.clone(),
+            settings: settings.clone(),
+            compiler,
+            images,
+            compilations: AtomicU64::new(0),
+        };
         let preparer = Preparer::start(workshop, &settings).map_err(|error| no_thread(&error))?;
         let ready = ReadyPins::new(ReadyBounds {
             pins_max: u64::from(settings.ready_pins_max),

@@ -18,6 +18,17 @@ pub struct JobBounds {
     pub waiters_per_tenant_max: usize,
     /// Background jobs that have not begun.
     pub background_max: usize,
+    /// Compilations of one tenant at a time.
+    pub compilations_per_tenant_max: usize,
+}
+
+/// Who does a job. What takes milliseconds never waits behind what takes minutes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lane {
+    /// The loader: code from an image, or code that is there and whose bytes are to be verified.
+    Load,
+    /// A compiler.
+    Compile,
 }
 
 /// What makes two preparations the same job.
@@ -50,6 +61,7 @@ pub struct Jobs<S, W> {
 struct Job<S, W> {
     /// Taken out by whoever runs the job.
     source: Option<S>,
+    lane: Lane,
     waiters: Vec<W>,
     background: bool,
     arrived: u64,
@@ -80,11 +92,12 @@ impl<S, W: Waiter> Jobs<S, W> {
     ///
     /// # Errors
     /// `resource-exhausted` when all places, or the tenant's, are taken. Places of those who left count as free.
-    pub fn wait(&mut self, id: JobId, source: impl FnOnce() -> S, waiter: W) -> Result<(), PlatformError> {
+    pub fn wait(&mut self, id: JobId, lane: Lane, source: impl FnOnce() -> S, waiter: W) -> Result<(), PlatformError> {
         self.check_room(id.tenant.as_ref())?;
         self.arrivals += 1;
         let job = self.known.entry(id).or_insert_with(|| Job {
             source: Some(source()),
+            lane,
             waiters: Vec::new(),
             background: false,
             arrived: self.arrivals,
@@ -95,7 +108,7 @@ impl<S, W: Waiter> Jobs<S, W> {
     }
 
     /// Adds a job that nobody waits for, to be done when nothing else is. `false` when there are too many already.
-    pub fn in_background(&mut self, id: JobId, source: impl FnOnce() -> S) -> bool {
+    pub fn in_background(&mut self, id: JobId, lane: Lane, source: impl FnOnce() -> S) -> bool {
         let queued = self.known.values().filter(|job| job.background && job.source.is_some()).count();
         if queued >= self.bounds.background_max {
             return self.known.contains_key(&id);
@@ -104,6 +117,7 @@ impl<S, W: Waiter> Jobs<S, W> {
         let arrived = self.arrivals;
         self.known.entry(id).or_insert_with(|| Job {
             source: Some(source()),
+            lane,
             waiters: Vec::new(),
             background: true,
             arrived,
@@ -111,17 +125,22 @@ impl<S, W: Waiter> Jobs<S, W> {
         true
     }
 
-    /// The job to do now, if there is one whose code nobody prepares at the moment. Jobs that everybody left before they
-    /// began are forgotten.
-    pub fn next(&mut self) -> Option<Begun<S>> {
+    /// The job that `lane` does now, if there is one whose code nobody prepares at the moment. Jobs that everybody left
+    /// before they began are forgotten.
+    pub fn next(&mut self, lane: Lane) -> Option<Begun<S>> {
         self.known.retain(|_, job| {
             job.waiters.retain(|waiter| !waiter.is_gone());
             job.source.is_none() || job.background || !job.waiters.is_empty()
         });
-        let running: Vec<_> = self.known.iter().filter(|(_, job)| job.source.is_none()).map(|(id, _)| id.key).collect();
-        let free = self.known.iter().filter(|(id, job)| job.source.is_some() && !running.contains(&id.key));
+        let begun = || self.known.iter().filter(|(_, job)| job.source.is_none());
+        let is_free = |id: &JobId| begun().all(|(other, _)| other.key != id.key);
+        let compiling =
+            |id: &JobId| begun().filter(|(other, job)| job.lane == Lane::Compile && other.tenant == id.tenant).count();
+        let has_place = |id: &JobId| lane == Lane::Load || compiling(id) < self.bounds.compilations_per_tenant_max;
         let turn = |id: &JobId| self.served.get(&id.tenant).copied().unwrap_or(0);
-        let (id, _) = free.min_by_key(|(id, job)| (job.background, turn(id), job.arrived))?;
+        let queued = self.known.iter().filter(|(_, job)| job.source.is_some() && job.lane == lane);
+        let ready = queued.filter(|(id, _)| is_free(id) && has_place(id));
+        let (id, _) = ready.min_by_key(|(id, job)| (job.background, turn(id), job.arrived))?;
         let id = id.clone();
         let source = self.known.get_mut(&id)?.source.take()?;
         self.turns += 1;
@@ -129,6 +148,13 @@ impl<S, W: Waiter> Jobs<S, W> {
         self.served.retain(|tenant, _| known.keys().any(|id| id.tenant == *tenant));
         self.served.insert(id.tenant.clone(), self.turns);
         Some(Begun { id, source })
+    }
+
+    /// Leaves a job that was begun to the compilers. It keeps its waiters and its place among the others.
+    pub fn to_compile(&mut self, id: &JobId, source: S) {
+        if let Some(job) = self.known.get_mut(id) {
+            (job.source, job.lane) = (Some(source), Lane::Compile);
+        }
     }
 
     /// Takes a job that is done out.
@@ -194,7 +220,12 @@ mod tests {
     type TestJobs = Jobs<&'static str, Caller>;
 
     fn jobs() -> TestJobs {
-        Jobs::new(JobBounds { waiters_max: 4, waiters_per_tenant_max: 3, background_max: 2 })
+        Jobs::new(JobBounds {
+            waiters_max: 4,
+            waiters_per_tenant_max: 3,
+            background_max: 2,
+            compilations_per_tenant_max: 8,
+        })
     }
 
     fn id(component: &str, tenant: &str) -> JobId {
@@ -205,12 +236,12 @@ mod tests {
 
     fn ask(jobs: &mut TestJobs, component: &'static str, tenant: &str) -> Caller {
         let caller = Caller::default();
-        jobs.wait(id(component, tenant), || component, caller.clone()).expect("there is room");
+        jobs.wait(id(component, tenant), Lane::Compile, || component, caller.clone()).expect("there is room");
         caller
     }
 
     fn begin(jobs: &mut TestJobs) -> Option<(&'static str, JobId)> {
-        jobs.next().map(|begun| (begun.source, begun.id))
+        jobs.next(Lane::Compile).map(|begun| (begun.source, begun.id))
     }
 
     #[test]
@@ -245,10 +276,31 @@ mod tests {
     }
 
     #[test]
+    fn a_tenant_has_so_many_compilations_at_a_time_and_loading_goes_on_beside_them() {
+        let mut jobs = jobs();
+        jobs.bounds.compilations_per_tenant_max = 1;
+        let _callers = [ask(&mut jobs, "a", "t"), ask(&mut jobs, "b", "t"), ask(&mut jobs, "c", "u")];
+        let loading = Caller::default();
+        jobs.wait(id("d", "t"), Lane::Load, || "d", loading.clone()).expect("there is room");
+        let (_, first) = begin(&mut jobs).expect("a is there");
+        assert_eq!(begin(&mut jobs).map(|(source, _)| source), Some("c"), "the other tenant's");
+        assert!(begin(&mut jobs).is_none(), "t compiles already");
+        let load = jobs.next(Lane::Load).expect("no image waits for a compiler");
+        assert_eq!(load.source, "d");
+        jobs.to_compile(&load.id, load.source);
+        assert!(jobs.next(Lane::Load).is_none() && begin(&mut jobs).is_none());
+        jobs.finish(&first);
+        assert_eq!(begin(&mut jobs).map(|(source, _)| source), Some("b"), "it came before d");
+    }
+
+    #[test]
     fn calls_come_before_background_work_and_make_it_theirs() {
         let mut jobs = jobs();
-        assert!(jobs.in_background(id("old", "t"), || "old") && jobs.in_background(id("older", "t"), || "older"));
-        assert!(!jobs.in_background(id("oldest", "t"), || "oldest"), "there are two already");
+        assert!(
+            jobs.in_background(id("old", "t"), Lane::Compile, || "old")
+                && jobs.in_background(id("older", "t"), Lane::Compile, || "older")
+        );
+        assert!(!jobs.in_background(id("oldest", "t"), Lane::Compile, || "oldest"), "there are two already");
         let _callers = [ask(&mut jobs, "new", "t"), ask(&mut jobs, "older", "t")];
         let order: Vec<_> = std::iter::from_fn(|| begin(&mut jobs)).map(|(source, _)| source).collect();
         assert_eq!(order, ["older", "new", "old"]);
@@ -270,7 +322,7 @@ mod tests {
     fn places_are_bounded_over_all_and_for_each_tenant_and_free_again_when_one_leaves() {
         let mut jobs = jobs();
         let full = |jobs: &mut TestJobs, tenant: &str| {
-            let error = jobs.wait(id("x", tenant), || "x", Caller::default()).expect_err("no room");
+            let error = jobs.wait(id("x", tenant), Lane::Load, || "x", Caller::default()).expect_err("no room");
             assert_eq!((error.code(), error.is_retryable()), (PlatformErrorCode::ResourceExhausted, true));
             error.details()[0].clone()
         };

@@ -23,7 +23,9 @@ fn store(dir: &Path) -> ImageStore {
 fn keeping(dir: &Path) -> Bench {
     let sink = Arc::new(BoundedLogSink::new(1 << 20));
     let preparation = Preparation { images: Some(store(dir)), ..Preparation::default() };
-    let backend = WasmtimeBackend::with_preparation(EngineSettings::for_cells(4), preparation, sink.clone());
+    // One compiler, so that a test can hold it.
+    let settings = EngineSettings { compilers: 1, ..EngineSettings::for_cells(4) };
+    let backend = WasmtimeBackend::with_preparation(settings, preparation, sink.clone());
     Bench { backend: Arc::new(backend.expect("this machine runs the engine")), sink }
 }
 
@@ -58,7 +60,7 @@ async fn after_a_restart_the_image_serves_and_nothing_is_fetched_or_compiled() {
     assert_eq!(repository.fetches(), 1);
     let restarted = keeping(dir.path());
     echo_from(&restarted, &repository, &echo).await;
-    assert_eq!(repository.fetches(), 1, "the image was enough");
+    assert_eq!((repository.fetches(), restarted.backend.compilations()), (1, 0), "the image was enough");
     assert_eq!(restarted.backend.resources().prepared_entries, 1);
 }
 
@@ -130,6 +132,23 @@ async fn a_call_goes_before_background_work() {
     leave.open();
     call.await;
     assert_eq!(repository.fetched()[1], echo.digest(), "it overtook what was queued in the background");
+}
+
+#[tokio::test]
+async fn an_image_is_loaded_while_the_only_compiler_is_busy() {
+    let dir = tempfile::tempdir().unwrap();
+    let [echo, types] = ["echo", "types"].map(artifact);
+    let repository = having(&[&echo, &types]);
+    echo_from(&keeping(dir.path()), &repository, &echo).await;
+    let bench = keeping(dir.path());
+    let (entered, leave) = (Gate::closed(), Gate::closed());
+    repository.hold_fetches(entered.clone(), leave.clone());
+    assert!(bench.backend.prepare_in_background(repository.owned_by(&acme()), types.digest()));
+    entered.passed().await;
+    echo_from(&bench, &repository, &echo).await;
+    assert_eq!(bench.backend.compilations(), 0, "nothing was compiled meanwhile");
+    leave.open();
+    bench.until_quiet().await;
 }
 
 #[tokio::test]

@@ -16,8 +16,9 @@ fn acme() -> TenantId {
     TenantId::new("acme").expect("a plain name")
 }
 
+/// With one compiler, so that a test can hold it.
 fn settings() -> EngineSettings {
-    EngineSettings::for_cells(4)
+    EngineSettings { compilers: 1, ..EngineSettings::for_cells(4) }
 }
 
 /// A repository in which `acme` has these fixtures.

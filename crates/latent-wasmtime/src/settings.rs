@@ -109,6 +109,8 @@ pub struct PrescanLimits {
     pub type_chain_max: u32,
     /// Modules and components in the file, however often they are instantiated. Default 256.
     pub parts_max: u32,
+    /// Sections of all modules and components, custom and empty ones included. Default 100,000.
+    pub sections_max: u32,
     /// Instances of components within the outermost, once everything is instantiated. Default 256.
     pub instances_max: u32,
     /// Definitions of components (imports, exports, aliases, instances and their arguments, types, functions), each
@@ -148,6 +150,7 @@ impl Default for PrescanLimits {
             type_depth_max: 16,
             type_chain_max: 100,
             parts_max: 256,
+            sections_max: 100_000,
             instances_max: 256,
             definitions_max: 100_000,
             types_max: 100_000,

@@ -30,7 +30,10 @@ fn attempt(args: &CheckArgs) -> Result<Exit, Failure> {
     let backend = WasmtimeBackend::with_preparation(settings, preparing::preparation(&args.cache)?, sink)
         .map_err(|error| Failure::local(format!("cannot start an engine: {}", error.message())))?;
     let runtime = data_runtime(1).map_err(|error| Failure::local(format!("cannot start a thread: {error}")))?;
-    runtime.block_on(all(args, &Examiner::new(backend)))
+    let exit = runtime.block_on(all(args, &Examiner::new(backend)));
+    // After a signal a file may still be read: nobody waits for it.
+    runtime.shutdown_background();
+    exit
 }
 
 /// Examines one component after the other, until a signal comes. The worst finding counts.

@@ -109,11 +109,11 @@ pub struct RunArgs {
 #[derive(Debug, Args)]
 #[command(long_about = CHECK_LONG_ABOUT, after_long_help = CHECK_AFTER_LONG_HELP)]
 pub struct CheckArgs {
-    /// The components: `.wasm` files, or `.wat` files with component text
+    /// The components: `.wasm` files, or `.wat` files with component text of at most 2 MiB
     #[arg(required = true, value_name = "COMPONENT")]
     pub components: Vec<PathBuf>,
 
-    /// Linear memory of one activation, over all its memories, that the node would allow
+    /// Linear memory of one activation that the node would allow: one memory that begins with more is refused
     #[arg(long, value_name = "SIZE", default_value = "64Mi", value_parser = parse_memory)]
     pub memory: u64,
 
@@ -205,19 +205,19 @@ it runs. What is compiled is kept, so that `latent run` starts at once.";
 const CHECK_AFTER_LONG_HELP: &str = "\
 JSON output, one object for each component:
   component          the file as it was named
-  taken              whether a node would take it
+  taken              whether a node would take it; null when that could not be found out here
   digest, bytes      the component's SHA-256 and size
-  exports            [{contract, function, signature}]
+  exports            [{contract, function, signature}]; the contract is empty for a function of the world itself
   not_callable       [{contract, function, reason}]: exported, but with types that cannot cross the boundary
   imports            names as declared, optional ones included
-  memory_bytes       linear memory that every activation begins with, at least
+  memory_bytes       what its largest memory begins with; every activation has as much, or more
   image_bytes        compiled code and data, mapped once for all activations
   compile_millis     only when it was compiled now
-  error              why it is not taken: {message}, or {code, message, retryable, details [{kind, fields}]}
+  error              why it is not taken, or why nobody can tell: {message}, or {code, message, retryable, details [{kind, fields}]}
 
 Exit codes:
   0    a node would take every component
-  1    at least one is refused or cannot be read
+  1    at least one is refused, cannot be read, or cannot be judged here
   2    wrong usage
   130  Ctrl-C or SIGTERM
 

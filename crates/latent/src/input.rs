@@ -11,6 +11,9 @@ use latent_executor::ComponentArtifact;
 
 use crate::ending::Failure;
 
+/// The most text that is assembled, which takes thirty times as much memory.
+const TEXT_BYTES_MAX: u64 = 2 << 20;
+
 /// Arguments, and how the user named them.
 #[derive(Debug, Clone)]
 pub struct Arguments {
@@ -20,7 +23,7 @@ pub struct Arguments {
     pub named: String,
 }
 
-/// Reads a component of at most `bytes_max`; text in a `.wat` file is assembled.
+/// Reads a component of at most `bytes_max`; text in a `.wat` file, of at most 2 MiB, is assembled.
 ///
 /// # Errors
 /// One sentence with the path and what is wrong.
@@ -30,13 +33,14 @@ pub fn component(path: &Path, bytes_max: u64) -> Result<ComponentArtifact, Failu
     if file.metadata().is_ok_and(|about| about.is_dir()) {
         return Err(Failure::local(format!("{shown} is a directory; expected a component's .wasm or .wat file")));
     }
+    let is_text = path.extension() == Some(OsStr::new("wat"));
+    let bytes_max = if is_text { bytes_max.min(TEXT_BYTES_MAX) } else { bytes_max };
     let bytes = read_bounded(file, bytes_max).map_err(|error| unreadable(&shown, &error))?;
     if bytes.len() as u64 > bytes_max {
-        return Err(Failure::local(format!(
-            "{shown} has more than {bytes_max} bytes, which is all a component may have"
-        )));
+        let what = if is_text { "component text" } else { "a component" };
+        return Err(Failure::local(format!("{shown} has more than {bytes_max} bytes, which is all {what} may have")));
     }
-    if path.extension() != Some(OsStr::new("wat")) {
+    if !is_text {
         return Ok(ComponentArtifact::new(bytes));
     }
     match wat::parse_bytes(&bytes) {
@@ -91,6 +95,7 @@ fn unreadable(what: &dyn std::fmt::Display, error: &io::Error) -> Failure {
 fn one_line(drawing: &str) -> String {
     let mut lines = drawing.lines();
     let complaint = lines.next().unwrap_or_default().trim();
+    let complaint = complaint.split(" at <anon>").next().unwrap_or_default();
     let place = lines.find_map(|line| line.trim().strip_prefix("--> ")).and_then(|place| {
         let mut parts = place.rsplitn(3, ':');
         let (column, line) = (parts.next()?, parts.next()?);

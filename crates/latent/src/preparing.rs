@@ -1,5 +1,8 @@
 //! How commands compile: in child processes of this program, with images and compiled functions kept in a cache directory.
 
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -59,12 +62,27 @@ pub fn tenant() -> TenantId {
 fn keeping(dir: &Path, options: ChildOptions) -> Result<Preparation, String> {
     let unusable =
         |error| format!("cannot use the cache directory {}: {error}; name another with --cache-dir", dir.display());
+    private(dir).map_err(unusable)?;
     let images = ImageStore::open(&dir.join("images"), ImageLimits::default(), Arc::new(SystemWallClock));
     let images = images.map_err(unusable)?;
     let functions = dir.join("functions");
     std::fs::create_dir_all(&functions).map_err(unusable)?;
     let options = ChildOptions { functions: Some(FunctionsOptions::in_dir(functions)), ..options };
     Ok(Preparation { compiler: CompilerChoice::Child(options), images: Some(images) })
+}
+
+/// Makes `dir` if need be, and refuses one in which another user could put files: what is kept there is run.
+fn private(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let about = dir.metadata()?;
+    let refused = |what| Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        return refused("it belongs to another user, whose files would be run here");
+    }
+    if about.mode() & 0o022 != 0 {
+        return refused("other users may write to it, and their files would be run here; close it with chmod go-w");
+    }
+    Ok(())
 }
 
 fn users_directory() -> Option<PathBuf> {

@@ -11,9 +11,10 @@ mod report_text;
 mod target;
 mod verdict;
 
+use std::path::Path;
 use std::sync::Arc;
 
-use latent_core::{ContractSurface, PlatformError};
+use latent_core::{ContractSurface, PlatformError, PlatformErrorCode};
 use latent_executor::ComponentArtifact;
 use latent_node::runtime::data_runtime;
 
@@ -40,7 +41,10 @@ fn attempt(args: &RunArgs) -> Result<Exit, Failure> {
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let runtime = data_runtime(workers)
         .map_err(|error| Failure::local(format!("cannot start the runtime's {workers} threads: {error}")))?;
-    runtime.block_on(serve(args, &node, artifact, arguments))
+    let exit = runtime.block_on(serve(args, &node, artifact, arguments));
+    // After a signal a component may still be inspected: nobody waits for it.
+    runtime.shutdown_background();
+    exit
 }
 
 /// One activation of a node has the grant that is also the node's ceiling.
@@ -73,7 +77,7 @@ async fn serve(
     let choose = |surface: &ContractSurface| target::choose(surface, args.call.as_deref());
     if !node.has_image(&artifact) {
         // Compiling takes a while: a function that is not there is told before.
-        match node.inspect(&artifact) {
+        match inspect(node, artifact.clone(), &signalled).await {
             Ok(surface) => drop(choose(&surface)?),
             Err(error) => return Ok(never_started(node, &printer, error, &signalled)),
         }
@@ -95,6 +99,23 @@ async fn serve(
     Ok(finish(node, &printer, exit))
 }
 
+/// Inspects on a thread that may block, unless a signal comes first.
+async fn inspect(
+    node: &Arc<Node>,
+    artifact: ComponentArtifact,
+    signalled: &StopSwitch,
+) -> Result<ContractSurface, PlatformError> {
+    let node = node.clone();
+    let inspecting = tokio::task::spawn_blocking(move || node.inspect(&artifact));
+    tokio::select! {
+        biased;
+        () = signalled.on() => Err(PlatformError::cancelled()),
+        inspected = inspecting => inspected.unwrap_or_else(|_panicked| {
+            Err(PlatformError::new(PlatformErrorCode::Internal, "inspecting the component failed"))
+        }),
+    }
+}
+
 /// Compiles, unless a signal comes first.
 async fn prepare(
     node: &Node,
@@ -106,7 +127,11 @@ async fn prepare(
     let is_shown = printer.form == OutputForm::Text && !node.has_image(&artifact);
     let prepared = node.prepare(artifact);
     let prepared = async move {
-        if is_shown { progress::while_compiling(&printer.component, bytes, prepared).await } else { prepared.await }
+        if is_shown {
+            progress::while_compiling(Path::new(&printer.component), bytes, prepared).await
+        } else {
+            prepared.await
+        }
     };
     tokio::select! {
         biased;
@@ -118,7 +143,8 @@ async fn prepare(
 /// Prints the record of the activation that could not be, so that machines find the reason where they look for it.
 fn never_started(node: &Node, printer: &Printer, error: PlatformError, signalled: &StopSwitch) -> Exit {
     let record = node.never_started(error);
-    let exit = if signalled.is_on() { Exit::Interrupted } else { verdict::exit(&record.report.outcome) };
+    // Whatever the reason is called: nothing has run.
+    let exit = if signalled.is_on() { Exit::Interrupted } else { Exit::LocalFailure };
     match printer.record(&record) {
         Ok(()) => finish(node, printer, exit),
         Err(lost) => terminal::lost_output(&lost, exit),

@@ -171,11 +171,10 @@ fn nearest(name: &str) -> Option<&'static Interface> {
 
 fn refused(import: &str, wanted: Option<&str>, nearest: Option<&Interface>) -> PlatformError {
     let nearest = nearest.map_or("none".to_owned(), |n| format!("{}@{}", n.name, n.version));
+    let version = wanted.map(|wanted| format!(" wanted version {wanted},")).unwrap_or_default();
     let wanted = wanted.unwrap_or("none");
-    let message = format_args!(
-        "the component imports {import}, which this node does not offer; wanted version {wanted}, nearest offered: {nearest}"
-    )
-    .to_string();
+    let message =
+        format!("the component imports {import}, which this node does not offer;{version} nearest offered: {nearest}");
     PlatformError::new(PlatformErrorCode::IncompatibleContract, message).with_detail(
         ErrorDetail::new("component.import").with("import", import).with("wanted", wanted).with("nearest", nearest),
     )

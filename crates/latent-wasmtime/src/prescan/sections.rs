@@ -43,6 +43,9 @@ pub fn read<'a>(bytes: &'a [u8], limits: &PrescanLimits) -> Result<Scanned<'a>, 
     parser.set_features(offered_features());
     for payload in parser.parse_all(bytes) {
         let payload = payload?;
+        if is_section(&payload) {
+            pass.tally.sections.add(1u32)?;
+        }
         match pass.open.last() {
             Some(Part::Component(at)) => {
                 let at = *at;
@@ -56,6 +59,11 @@ pub fn read<'a>(bytes: &'a [u8], limits: &PrescanLimits) -> Result<Scanned<'a>, 
         }
     }
     Ok(Scanned { outline: pass.outline, declared: pass.declared })
+}
+
+/// Beginnings and ends of parts are counted with the parts, bodies of functions with the functions.
+fn is_section(payload: &Payload<'_>) -> bool {
+    !matches!(payload, Payload::Version { .. } | Payload::End(_) | Payload::CodeSectionEntry(_))
 }
 
 /// A part that has begun and not ended, by its place in the outline.

@@ -73,6 +73,8 @@ impl Count {
 pub struct Tally {
     /// Modules and components, the outermost included.
     pub parts: Count,
+    /// Sections of all of them.
+    pub sections: Count,
     /// Definitions at the level of components.
     pub definitions: Count,
     /// Types, and declarations inside of them.
@@ -96,6 +98,7 @@ impl Tally {
     pub fn new(limits: &PrescanLimits) -> Self {
         Self {
             parts: Count::new("modules and components", limits.parts_max, "prescan.parts_max"),
+            sections: Count::new("sections", limits.sections_max, "prescan.sections_max"),
             definitions: definitions(limits),
             types: Count::new("types", limits.types_max, "prescan.types_max"),
             functions: Count::new("functions", limits.functions_max, "prescan.functions_max"),

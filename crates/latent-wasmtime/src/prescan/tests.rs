@@ -51,6 +51,7 @@ const EXACT: &[(&str, Field, &str, u32)] = &[
     ("type_depth_max", |l| &mut l.type_depth_max, "(component (core type (module)))", 1),
     ("type_chain_max", |l| &mut l.type_chain_max, CHAIN_OF_SEVEN, 7),
     ("parts_max", |l| &mut l.parts_max, "(component (core module) (component))", 3),
+    ("sections_max", |l| &mut l.sections_max, "(component (core module (memory 1)) (component))", 3),
     (
         "instances_max",
         |l| &mut l.instances_max,

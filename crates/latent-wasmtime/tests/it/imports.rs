@@ -85,3 +85,13 @@ async fn a_component_without_imports_declares_none() {
     let prepared = bench.backend.prepare_for_use(artifact("echo")).await.unwrap();
     assert!(prepared.imports().is_empty());
 }
+
+#[test]
+fn the_page_about_components_lists_what_is_offered() {
+    let page = include_str!("../../../../docs/components.md");
+    for interface in latent_wasmtime::offered_interfaces() {
+        let (name, version) = interface.split_once('@').expect("an interface has a version");
+        let row = format!("| `{name}` | {version} |");
+        assert!(page.contains(&row), "no row {row:?} in docs/components.md");
+    }
+}

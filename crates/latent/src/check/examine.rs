@@ -1,9 +1,9 @@
 //! What can be said of one component, short of running it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use latent_core::{PlatformError, Sha256Digest};
+use latent_core::{PlatformError, PlatformErrorCode, Sha256Digest};
 use latent_executor::{ComponentArtifact, ComponentInspection, ComponentInspector as _};
 use latent_wasmtime::WasmtimeBackend;
 
@@ -25,6 +25,13 @@ pub enum Examined {
         read: Read,
         /// What it says of itself, if it came that far.
         inspection: Option<ComponentInspection>,
+        /// Why not.
+        error: PlatformError,
+    },
+    /// It was read, and this machine cannot tell at the moment.
+    Unknown {
+        /// What was read.
+        read: Read,
         /// Why not.
         error: PlatformError,
     },
@@ -63,38 +70,56 @@ impl Examiner {
         Self { backend }
     }
 
-    /// Examines the component at `path`.
+    /// Examines the component at `path`. Dropping the future leaves what it reads behind on a thread of its own.
     pub async fn examine(&self, path: &Path) -> Examined {
-        let artifact = match input::component(path, self.backend.settings().component_bytes_max) {
-            Ok(artifact) => artifact,
-            Err(failure) => return Examined::Unread(failure),
+        let (artifact, inspection) = match self.inspect(path.to_owned()).await {
+            Ok(inspected) => inspected,
+            Err(examined) => return examined,
         };
-        let read = Read { digest: artifact.digest(), bytes: artifact.bytes().len() as u64 };
-        let inspection = match self.backend.inspect(artifact.bytes()) {
-            Ok(inspection) => inspection,
-            Err(error) => return Examined::Refused { read, inspection: None, error },
-        };
+        let read = Read::of(&artifact);
         match self.compile(path, artifact).await {
             Ok(compiled) => Examined::Taken { read, inspection, compiled },
+            Err(error) if is_local(&error) => Examined::Unknown { read, error },
             Err(error) => Examined::Refused { read, inspection: Some(inspection), error },
         }
     }
 
+    /// Reads and inspects on a thread that may block.
+    async fn inspect(&self, path: PathBuf) -> Result<(ComponentArtifact, ComponentInspection), Examined> {
+        let backend = self.backend.clone();
+        let inspecting = move || {
+            let artifact = input::component(&path, backend.settings().component_bytes_max);
+            let artifact = artifact.map_err(Examined::Unread)?;
+            match backend.inspect(artifact.bytes()) {
+                Ok(inspection) => Ok((artifact, inspection)),
+                Err(error) => Err(Examined::Refused { read: Read::of(&artifact), inspection: None, error }),
+            }
+        };
+        let inspected = tokio::task::spawn_blocking(inspecting).await;
+        inspected.unwrap_or_else(|_panicked| Err(Examined::Unread(Failure::local("reading it failed"))))
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the command measures how long compiling takes")]
     async fn compile(&self, path: &Path, artifact: ComponentArtifact) -> Result<Compiled, PlatformError> {
-        let kept = self.backend.has_image(artifact.digest());
-        let started = Instant::now();
-        let bytes = artifact.bytes().len() as u64;
+        let (before, started) = (self.backend.compilations(), Instant::now());
+        let (kept, bytes) = (self.backend.has_image(artifact.digest()), artifact.bytes().len() as u64);
         let tenant = preparing::tenant();
         let work = self.backend.prepare(artifact, &tenant);
-        let code = if kept {
-            work.await?
-        } else {
-            progress::while_compiling(&path.display().to_string(), bytes, work).await?
-        };
-        let took = (!kept).then(|| started.elapsed());
+        let code = if kept { work.await? } else { progress::while_compiling(path, bytes, work).await? };
+        let took = (self.backend.compilations() > before).then(|| started.elapsed());
         Ok(Compiled { image_bytes: code.code_bytes(), took })
     }
+}
+
+impl Read {
+    fn of(artifact: &ComponentArtifact) -> Self {
+        Self { digest: artifact.digest(), bytes: artifact.bytes().len() as u64 }
+    }
+}
+
+/// Whether an error is about this machine at this moment, so that it says nothing about the component.
+fn is_local(error: &PlatformError) -> bool {
+    error.is_retryable() || error.code() == PlatformErrorCode::Internal
 }
 
 impl Examined {

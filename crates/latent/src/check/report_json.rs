@@ -18,12 +18,16 @@ pub fn line(path: &Path, examined: &Examined) -> Vec<u8> {
             unread = failure.to_string();
             Line { error: Some(Reason::Unread { message: &unread }), ..Line::of(&component, None, None, None) }
         }
+        Examined::Unknown { read, error } => {
+            Line { error: Some(Reason::Refused(ErrorBody::of(error))), ..Line::of(&component, Some(read), None, None) }
+        }
         Examined::Refused { read, inspection, error } => Line {
+            taken: Some(false),
             error: Some(Reason::Refused(ErrorBody::of(error))),
             ..Line::of(&component, Some(read), inspection.as_ref(), None)
         },
         Examined::Taken { read, inspection, compiled } => {
-            Line { taken: true, ..Line::of(&component, Some(read), Some(inspection), Some(compiled)) }
+            Line { taken: Some(true), ..Line::of(&component, Some(read), Some(inspection), Some(compiled)) }
         }
     };
     let mut bytes = serde_json::to_vec(&line).expect("numbers and strings always have a JSON form");
@@ -34,7 +38,7 @@ pub fn line(path: &Path, examined: &Examined) -> Vec<u8> {
 #[derive(Serialize)]
 struct Line<'a> {
     component: &'a str,
-    taken: bool,
+    taken: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,7 +86,7 @@ impl<'a> Line<'a> {
         let took = compiled.and_then(|compiled| compiled.took);
         Self {
             component,
-            taken: false,
+            taken: None,
             digest: read.map(|read| format!("sha256:{}", read.digest)),
             bytes: read.map(|read| read.bytes),
             exports: inspection.map(exports),

@@ -20,11 +20,13 @@ pub fn text(path: &Path, examined: &Examined) -> String {
     let verdict = match examined {
         Examined::Taken { .. } => "a node would take it".to_owned(),
         Examined::Refused { error, .. } => format!("refused: {}", ErrorText(error)),
-        Examined::Unread(failure) => format!("refused: {}", Printable(&failure.to_string())),
+        Examined::Unknown { error, .. } => format!("cannot tell: {}", ErrorText(error)),
+        Examined::Unread(failure) => format!("cannot tell: {}", Printable(&failure.to_string())),
     };
     put(&mut text, format_args!("{}: {verdict}", Printable(&path)));
     match examined {
         Examined::Unread(_) => (),
+        Examined::Unknown { read, .. } => about_bytes(&mut text, read),
         Examined::Refused { read, inspection, .. } => {
             about_bytes(&mut text, read);
             if let Some(inspection) = inspection {
@@ -54,10 +56,12 @@ fn about_contract(text: &mut String, inspection: &ComponentInspection) {
 
 fn about_code(text: &mut String, inspection: &ComponentInspection, compiled: &Compiled) {
     let (least, image) = (Size(inspection.declared_memory_bytes), Size(compiled.image_bytes));
-    put(text, format_args!("  memory    {least} at least for each activation; {image} mapped once for all"));
+    put(text, format_args!("  memory    {least} or more for each activation: what its largest memory begins with"));
     match compiled.took {
-        Some(took) => put(text, format_args!("  compiled  in {:.1} s", took.as_secs_f64())),
-        None => put(text, format_args!("  compiled  before")),
+        Some(took) => {
+            put(text, format_args!("  code      {image}, mapped once for all; compiled in {:.2} s", took.as_secs_f64()))
+        }
+        None => put(text, format_args!("  code      {image}, mapped once for all; compiled before")),
     }
 }
 

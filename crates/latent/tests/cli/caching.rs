@@ -51,6 +51,17 @@ fn a_named_directory_that_cannot_be_used_is_refused_and_a_default_one_done_witho
 }
 
 #[test]
+fn a_directory_in_which_others_may_write_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let scratch = Scratch::new();
+    let (cache, echo) = (scratch.path().join("cache"), scratch.guest("echo"));
+    std::fs::create_dir(&cache).unwrap();
+    std::fs::set_permissions(&cache, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let ran = run(&echo, &[&ECHO[..], &["--cache-dir", cache.to_str().unwrap()]].concat());
+    ran.assert_refused(1, &["other users may write", "chmod go-w"]);
+}
+
+#[test]
 fn a_function_that_is_not_there_is_told_before_compiling() {
     let scratch = Scratch::new();
     let (cache, echo) = (scratch.path().join("cache"), scratch.guest("echo"));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Ran, Scratch, latent};
+use crate::support::{Ran, Scratch, latent, signal};
 
 /// Checks one file and asks for JSON.
 fn checked(scratch: &Scratch, name: &str, bytes: &[u8]) -> (Ran, Value) {
@@ -44,7 +44,7 @@ fn people_are_told_the_same() {
     let ran = latent(&["check", "--no-cache", path.to_str().unwrap()]);
     assert_eq!((ran.code, &*ran.stderr), (Some(0), ""), "{ran:?}");
     for part in
-        ["a node would take it", "sha256:", "echo-string: func(text: string) -> string", "compiled  in ", "mapped once"]
+        ["a node would take it", "sha256:", "echo-string: func(text: string) -> string", "compiled in ", "mapped once"]
     {
         assert!(ran.text().contains(part), "no {part:?} in {}", ran.text());
     }
@@ -68,7 +68,7 @@ fn whatever_is_no_component_is_named() {
         assert!(line["error"]["message"].as_str().unwrap().contains(what), "{name}: {line}");
     }
     let (ran, line) = checked(&scratch, "typo.wat", b"(component (core modul))");
-    assert_eq!(ran.code, Some(1));
+    assert_eq!((ran.code, &line["taken"]), (Some(1), &Value::Null), "nobody can tell what it would be");
     assert!(line["error"]["message"].as_str().unwrap().contains("at line 1"), "{line}");
 }
 
@@ -96,9 +96,10 @@ fn an_import_that_is_not_offered_is_named_with_the_nearest() {
 #[test]
 fn a_bomb_is_refused_by_the_setting_that_it_exceeds() {
     let scratch = Scratch::new();
-    let nested = format!("(component {} {})", "(type (instance ".repeat(200), "))".repeat(200));
+    let nested = format!("(component {} {})", "(type (instance ".repeat(20), "))".repeat(20));
     let (ran, line) = checked(&scratch, "nested.wat", nested.as_bytes());
-    assert_eq!((ran.code, &line["taken"]), (Some(1), &Value::Bool(false)), "{ran:?}");
+    assert_eq!((ran.code, &line["taken"]), (Some(1), &Value::Bool(false)), "{line}");
+    assert_eq!(line["error"]["details"][0]["fields"]["setting"], "prescan.type_depth_max");
 }
 
 #[test]
@@ -111,6 +112,43 @@ fn one_refused_component_makes_the_command_fail_and_the_others_are_told_all_the_
     let lines: Vec<Value> = ran.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.iter().map(|line| line["taken"] == true).collect::<Vec<_>>(), [true, false, true]);
     assert_eq!(lines[1]["error"]["message"], format!("cannot read {}: there is no such file", paths[1]));
+}
+
+#[test]
+fn text_is_bounded_before_it_is_assembled() {
+    let scratch = Scratch::new();
+    let (ran, line) = checked(&scratch, "long.wat", &vec![b' '; (2 << 20) + 1]);
+    assert_eq!(ran.code, Some(1));
+    assert!(line["error"]["message"].as_str().unwrap().contains("2097152 bytes"), "{line}");
+}
+
+#[test]
+fn an_image_that_was_damaged_is_made_again_and_that_is_told() {
+    let scratch = Scratch::new();
+    let (cache, path) = (scratch.path().join("cache"), scratch.guest("echo"));
+    let arguments = ["check", "--output", "json", "--cache-dir", cache.to_str().unwrap(), path.to_str().unwrap()];
+    assert_eq!(latent(&arguments).code, Some(0));
+    let image = std::fs::read_dir(cache.join("images")).unwrap().next().expect("there is one").unwrap().path();
+    std::fs::write(&image, b"damaged").unwrap();
+    let line: Value = serde_json::from_slice(&latent(&arguments).stdout).unwrap();
+    assert!(line["taken"] == true && line["compile_millis"].is_u64(), "{line}");
+}
+
+#[test]
+fn an_interrupt_ends_a_check_that_waits_for_its_input() {
+    let scratch = Scratch::new();
+    let fifo = scratch.path().join("component.wasm");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status().expect("there is a mkfifo");
+    assert!(made.success());
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_latent"));
+    command.arg("check").arg(&fifo).arg("--no-cache").stdin(std::process::Stdio::null());
+    let mut child = command.spawn().expect("the binary starts");
+    // Opening it to write waits for the command to open it to read; from then on it reads, and nothing comes.
+    let writer = std::fs::OpenOptions::new().write(true).open(&fifo).expect("it can be opened");
+    signal(child.id(), "INT");
+    let code = child.wait().expect("it can be waited for").code();
+    drop(writer);
+    assert_eq!(code, Some(130));
 }
 
 #[test]

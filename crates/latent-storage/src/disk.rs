@@ -21,9 +21,9 @@ pub use unsynced::UnsyncedDisk;
 /// Held for as long as a file is locked; dropping it unlocks.
 pub type DiskLock = Box<dyn Any + Send + Sync>;
 
-/// Files and directories. Methods block. Errors are those of the operating system, and [`NotAFile`] within one where a
-/// name that should be a file's belongs to something else. Files are never reached through a symbolic link of that name,
-/// and opening one does not wait for anybody.
+/// Files and directories. Methods block. Errors are those of the operating system, or a [`NotAFile`] within one when
+/// something else has the name of a file. A file that is a symbolic link is not followed, and opening one waits for
+/// nobody.
 pub trait Disk: fmt::Debug + Send + Sync {
     /// The names in a directory, in no order; `None` when there is no such directory.
     ///

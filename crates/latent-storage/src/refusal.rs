@@ -80,8 +80,11 @@ impl Refusal {
     fn code(&self) -> PlatformErrorCode {
         use PlatformErrorCode as Code;
         match self {
-            Self::NotOurs { .. } | Self::NotEmpty { .. } | Self::Inside { .. } => Code::InvalidArgument,
-            Self::Absent { .. } | Self::ComponentTooLarge { .. } => Code::InvalidArgument,
+            Self::NotOurs { .. }
+            | Self::NotEmpty { .. }
+            | Self::Inside { .. }
+            | Self::Absent { .. }
+            | Self::ComponentTooLarge { .. } => Code::InvalidArgument,
             Self::Format { .. } | Self::TypeTooDeep { .. } => Code::IncompatibleContract,
             Self::Damaged { .. } | Self::Corrupt { .. } | Self::WrongKind { .. } => Code::CorruptArtifact,
             Self::Io { error, .. } if is_full(error) => Code::ResourceExhausted,

@@ -1,6 +1,7 @@
 //! What can have a name in a directory, and the error for a name that is no file's.
 //!
-//! Invariant: an error of the disk that carries a [`NotAFile`] means that nothing was read from or written to what was found.
+//! Invariant: an error of the disk that carries a [`NotAFile`] means that what was found was neither read
+//! nor written.
 
 use std::error::Error;
 use std::fmt;

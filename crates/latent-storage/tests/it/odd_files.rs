@@ -28,11 +28,14 @@ fn furnished() -> (TempDir, PathBuf, Storage) {
     (place, directory, storage)
 }
 
-/// Every kind of thing that is no file, each made at a path whose name is free; `target` is what a link leads to.
-const ODD: [(&str, fn(&Path, &Path)); 4] = [
+/// What it is called, and how it is made at a path; the second path is what a link leads to.
+type Odd = (&'static str, fn(&Path, &Path));
+
+/// Every kind of thing that is no file.
+const ODD: [Odd; 4] = [
     ("a named pipe, a socket or a device", |path, _| make_pipe(path)),
     ("a named pipe, a socket or a device", |path, _| {
-        drop(std::os::unix::net::UnixListener::bind(path).expect("bound"))
+        drop(std::os::unix::net::UnixListener::bind(path).expect("a socket is made"));
     }),
     ("a directory", |path, _| fs::create_dir(path).expect("a directory is made")),
     ("a symbolic link", |path, target| symlink(target, path).expect("a link is made")),

@@ -39,11 +39,12 @@ pub struct Verified {
 
 impl Storage {
     /// Copies the storage, as it is at one moment, into `target`, which is empty or not there. Changes go on meanwhile.
-    /// Components are copied rather than linked, so that damage to one copy leaves the other.
+    /// Components are copied rather than linked, so that damage to the one does not harm the other.
     ///
     /// # Errors
-    /// `invalid-argument` when `target` has something in it; `corrupt-artifact` naming a component that is damaged;
-    /// `resource-exhausted` or `unavailable` when the disk fails. What is in `target` then is no storage.
+    /// `invalid-argument` when `target` has something in it or lies within a storage, this one or another;
+    /// `corrupt-artifact` naming a component that is damaged; `resource-exhausted` or `unavailable` when the
+    /// disk fails. What is in `target` then is no storage.
     pub fn backup(&self, target: impl AsRef<Path>) -> Result<Verified, PlatformError> {
         let target = Directory::begin(self.directory.disk(), target.as_ref())?;
         let _kept = self.copying();

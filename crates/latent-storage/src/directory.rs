@@ -4,14 +4,16 @@
 //! under its final name only when it is complete and durable.
 
 mod format;
+mod place;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use latent_core::Sha256Digest;
 
-use crate::disk::{Blocks, Disk, DiskLock, Presence};
+use crate::disk::{Blocks, Disk, DiskLock, EntryKind, Presence};
 use crate::refusal::Refusal;
 
 const LOCK_NAME: &str = "lock";
@@ -19,6 +21,7 @@ pub(crate) const DATABASE_NAME: &str = "database.redb";
 pub(crate) const LATEST_NAME: &str = "latest";
 const COMPONENTS_NAME: &str = "components";
 const STAGED_NAME: &str = "staged";
+
 /// A directory that is ours, for as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Directory {
@@ -50,10 +53,13 @@ impl Directory {
         let is_new = names.is_none();
         let names = names.unwrap_or_default();
         if let Some(found) = format::foreign(&names) {
-            return Err(Refusal::NotOurs { directory: root.to_owned(), found: found.to_owned() });
+            return Err(Refusal::NotOurs { directory: root.to_owned(), found: found.display().to_string() });
+        }
+        if !format::is_declared(&names) {
+            place::check(&*disk, root)?;
         }
         if is_new {
-            make_durably(&*disk, root)?;
+            place::make_durably(&*disk, root)?;
         }
         let directory = Self::lock(disk, root)?;
         // Looked at again, because whoever had the lock until now may just have made it.
@@ -83,13 +89,12 @@ impl Directory {
     /// [`complete`](Self::complete).
     pub(crate) fn begin(disk: Arc<dyn Disk>, root: &Path) -> Result<Self, Refusal> {
         let names = disk.list(root).map_err(Refusal::io("list", root))?;
-        match &names {
-            None => make_durably(&*disk, root)?,
-            Some(names) => {
-                if let Some(found) = names.iter().find(|name| !format::is_harmless(name)) {
-                    return Err(Refusal::NotEmpty { directory: root.to_owned(), found: found.clone() });
-                }
-            }
+        if let Some(found) = names.iter().flatten().find(|name| !format::is_harmless(name)) {
+            return Err(Refusal::NotEmpty { directory: root.to_owned(), found: found.display().to_string() });
+        }
+        place::check(&*disk, root)?;
+        if names.is_none() {
+            place::make_durably(&*disk, root)?;
         }
         let directory = Self::lock(disk, root)?;
         directory.make_parts()?;
@@ -106,7 +111,21 @@ impl Directory {
         let file = root.join(LOCK_NAME);
         let lock = disk.lock(&file).map_err(Refusal::io("lock", &file))?;
         let lock = lock.ok_or_else(|| Refusal::InUse { directory: root.to_owned() })?;
-        Ok(Self { disk, root: root.to_owned(), staged_count: AtomicU64::new(0), _lock: Lock(lock) })
+        let directory = Self { disk, root: root.to_owned(), staged_count: AtomicU64::new(0), _lock: Lock(lock) };
+        directory.check_parts()?;
+        Ok(directory)
+    }
+
+    /// Says whether the parts that are there are directories. Through a link, files of somebody else would be removed.
+    fn check_parts(&self) -> Result<(), Refusal> {
+        for part in [COMPONENTS_NAME, STAGED_NAME] {
+            let file = self.root.join(part);
+            match self.disk.kind(&file).map_err(Refusal::io("look at", &file))? {
+                None | Some(EntryKind::Directory) => {}
+                Some(found) => return Err(Refusal::WrongKind { file, found, wanted: EntryKind::Directory }),
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn disk(&self) -> Arc<dyn Disk> {
@@ -167,11 +186,11 @@ impl Directory {
         self.disk.open_blocks(&file, presence).map(Some).map_err(Refusal::io("open", &file))
     }
 
-    /// Every component file there is, owned or not. Other files are nobody's business.
+    /// Every name of a component there is, owned or not. Other names are nobody's business.
     pub(crate) fn components(&self) -> Result<Vec<Sha256Digest>, Refusal> {
         let parent = self.root.join(COMPONENTS_NAME);
         let names = self.disk.list(&parent).map_err(Refusal::io("list", Path::new(COMPONENTS_NAME)))?;
-        Ok(names.unwrap_or_default().iter().filter_map(|name| Sha256Digest::parse(name)).collect())
+        Ok(names.unwrap_or_default().iter().filter_map(|name| Sha256Digest::parse(name.to_str()?)).collect())
     }
 
     /// Writes a component durably under a name of no meaning.
@@ -191,7 +210,7 @@ impl Directory {
     /// Gives a staged component its name, not durably yet.
     pub(crate) fn name(&self, staged: Staged<'_>, digest: &Sha256Digest) -> Result<(), Refusal> {
         let named = self.disk.rename(&staged.file, &self.component_file(digest));
-        named.map_err(Refusal::io("rename a component below", Path::new(COMPONENTS_NAME)))?;
+        named.map_err(Refusal::io("rename a component to", &component_name(digest)))?;
         std::mem::forget(staged);
         Ok(())
     }
@@ -204,7 +223,7 @@ impl Directory {
     /// Removes a component file.
     pub(crate) fn remove_component(&self, digest: &Sha256Digest) -> Result<(), Refusal> {
         let removed = self.disk.remove_file(&self.component_file(digest));
-        removed.map_err(Refusal::io("remove a component below", Path::new(COMPONENTS_NAME)))
+        removed.map_err(Refusal::io("remove", &component_name(digest)))
     }
 
     /// Makes names and removals durable.
@@ -214,7 +233,7 @@ impl Directory {
     }
 
     fn component_file(&self, digest: &Sha256Digest) -> PathBuf {
-        self.root.join(COMPONENTS_NAME).join(digest.to_string())
+        self.root.join(component_name(digest))
     }
 
     fn staged(&self) -> Staged<'_> {
@@ -222,7 +241,7 @@ impl Directory {
         Staged { directory: self, file: self.root.join(STAGED_NAME).join(number.to_string()) }
     }
 
-    fn names(&self) -> Result<Vec<String>, Refusal> {
+    fn names(&self) -> Result<Vec<OsString>, Refusal> {
         let names = self.disk.list(&self.root).map_err(Refusal::io("list", &self.root))?;
         Ok(names.unwrap_or_default())
     }
@@ -246,26 +265,14 @@ impl Directory {
     }
 }
 
+/// The file of a component, below the directory.
+pub(crate) fn component_name(digest: &Sha256Digest) -> PathBuf {
+    Path::new(COMPONENTS_NAME).join(digest.to_string())
+}
+
 impl Drop for Staged<'_> {
     fn drop(&mut self) {
         // What is left behind is removed at the next start.
         let _left_behind = self.directory.disk.remove_file(&self.file);
     }
-}
-
-/// Makes a directory, and its name and those of the ones above it that were not there durable.
-fn make_durably(disk: &dyn Disk, root: &Path) -> Result<(), Refusal> {
-    let mut parents = vec![parent_of(root)];
-    while let Some(&parent) = parents.last()
-        && parent.parent().is_some()
-        && disk.list(parent).map_err(Refusal::io("list", parent))?.is_none()
-    {
-        parents.push(parent_of(parent));
-    }
-    disk.create_directory(root).map_err(Refusal::io("make", root))?;
-    parents.into_iter().try_for_each(|parent| disk.sync_directory(parent).map_err(Refusal::io("make durable", parent)))
-}
-
-fn parent_of(directory: &Path) -> &Path {
-    directory.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

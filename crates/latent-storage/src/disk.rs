@@ -3,29 +3,45 @@
 //! Invariant: nothing here decides anything. What order makes a change durable is decided by the callers; a test puts
 //! a disk in its place that fails or stops at any one of these steps.
 
+mod kind;
 mod real;
 mod unsynced;
 
 use std::any::Any;
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use kind::{EntryKind, NotAFile};
 pub use real::RealDisk;
 pub use unsynced::UnsyncedDisk;
 
 /// Held for as long as a file is locked; dropping it unlocks.
 pub type DiskLock = Box<dyn Any + Send + Sync>;
 
-/// Files and directories. Methods block. Errors are those of the operating system.
+/// Files and directories. Methods block. Errors are those of the operating system, or a [`NotAFile`] within one when
+/// something else has the name of a file. A file that is a symbolic link is not followed, and opening one waits for
+/// nobody.
 pub trait Disk: fmt::Debug + Send + Sync {
-    /// The names in a directory, in no order; `None` when there is no such directory. Names that are not UTF-8 come with
-    /// replacement characters.
+    /// The names in a directory, in no order; `None` when there is no such directory.
     ///
     /// # Errors
     /// When the directory cannot be read.
-    fn list(&self, directory: &Path) -> io::Result<Option<Vec<String>>>;
+    fn list(&self, directory: &Path) -> io::Result<Option<Vec<OsString>>>;
+
+    /// What has this name, not following it if it is a symbolic link; `None` when nothing has.
+    ///
+    /// # Errors
+    /// When it cannot be told.
+    fn kind(&self, path: &Path) -> io::Result<Option<EntryKind>>;
+
+    /// The same place without symbolic links and dots, from the root on; `None` when there is nothing.
+    ///
+    /// # Errors
+    /// When it cannot be told.
+    fn canonical(&self, path: &Path) -> io::Result<Option<PathBuf>>;
 
     /// Makes a directory and those above it. One that is there already is fine.
     ///
@@ -54,13 +70,13 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// Gives a file another name in the same file system, in the place of whatever has that name. Atomic.
     ///
     /// # Errors
-    /// When it keeps its name.
+    /// When it keeps its name; `NotAFile` when a directory has the other one.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
-    /// Removes a file.
+    /// Removes a file, or anything else that is no directory. What a symbolic link leads to stays.
     ///
     /// # Errors
-    /// When it is still there, or was not there.
+    /// When it is still there, or was not there; `NotAFile` when it is a directory.
     fn remove_file(&self, file: &Path) -> io::Result<()>;
 
     /// Opens a file to be read and written in place.

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use latent_core::{DeploymentId, ErrorDetail, PlatformError, PlatformErrorCode, ServiceName, Sha256Digest};
 
+use crate::disk::{EntryKind, NotAFile};
+
 /// Why a directory, a release or a change is refused. The caller's own mistakes are errors of the parts that find them.
 #[derive(Debug)]
 pub(crate) enum Refusal {
@@ -17,6 +19,10 @@ pub(crate) enum Refusal {
     NotOurs { directory: PathBuf, found: String },
     /// A backup or a restored copy wants a directory of its own.
     NotEmpty { directory: PathBuf, found: String },
+    /// A new storage, a backup or a restored copy is to lie within a storage.
+    Inside { directory: PathBuf, storage: PathBuf },
+    /// Something has the name of a file or directory of ours and is neither.
+    WrongKind { file: PathBuf, found: EntryKind, wanted: EntryKind },
     /// There is no storage where one is to be read.
     Absent { directory: PathBuf },
     /// Another version of this program wrote the directory.
@@ -51,7 +57,10 @@ impl Refusal {
     /// `error`, met while `doing` something to `file`.
     pub(crate) fn io(doing: &'static str, file: &Path) -> impl FnOnce(io::Error) -> Self {
         let file = file.to_owned();
-        move |error| Self::Io { doing, file, error }
+        move |error| match NotAFile::within(&error) {
+            Some(found) => Self::WrongKind { file, found, wanted: EntryKind::File },
+            None => Self::Io { doing, file, error },
+        }
     }
 
     pub(crate) fn damaged(file: &Path, what: impl fmt::Display) -> Self {
@@ -60,7 +69,7 @@ impl Refusal {
 
     /// The same without the directory of the file, which is the operator's business and may reach a tenant.
     pub(crate) fn without_directory(mut self) -> Self {
-        if let Self::Io { file, .. } | Self::Damaged { file, .. } = &mut self
+        if let Self::Io { file, .. } | Self::Damaged { file, .. } | Self::WrongKind { file, .. } = &mut self
             && let Some(name) = file.file_name()
         {
             *file = name.into();
@@ -71,11 +80,13 @@ impl Refusal {
     fn code(&self) -> PlatformErrorCode {
         use PlatformErrorCode as Code;
         match self {
-            Self::NotOurs { .. } | Self::NotEmpty { .. } | Self::Absent { .. } | Self::ComponentTooLarge { .. } => {
-                Code::InvalidArgument
-            }
+            Self::NotOurs { .. }
+            | Self::NotEmpty { .. }
+            | Self::Inside { .. }
+            | Self::Absent { .. }
+            | Self::ComponentTooLarge { .. } => Code::InvalidArgument,
             Self::Format { .. } | Self::TypeTooDeep { .. } => Code::IncompatibleContract,
-            Self::Damaged { .. } | Self::Corrupt { .. } => Code::CorruptArtifact,
+            Self::Damaged { .. } | Self::Corrupt { .. } | Self::WrongKind { .. } => Code::CorruptArtifact,
             Self::Io { error, .. } if is_full(error) => Code::ResourceExhausted,
             Self::InUse { .. } | Self::Io { .. } => Code::Unavailable,
             Self::RecordTooLarge { .. } | Self::Quota { .. } | Self::TooManyReleases { .. } => Code::ResourceExhausted,
@@ -93,6 +104,12 @@ impl Refusal {
             }
             Self::NotEmpty { directory, found } => {
                 of("storage.not-empty", "directory", directory.display()).with("found", found)
+            }
+            Self::Inside { directory, storage } => {
+                of("storage.inside", "directory", directory.display()).with("storage", storage.display())
+            }
+            Self::WrongKind { file, found, wanted } => {
+                of("storage.wrong-kind", "file", file.display()).with("found", found).with("wanted", wanted)
             }
             Self::Absent { directory } => of("storage.absent", "directory", directory.display()),
             Self::Format { directory, found, known } => {
@@ -135,6 +152,14 @@ impl fmt::Display for Refusal {
                     f,
                     "the directory {directory} has {found} in it; name an empty one, or one that is not there yet"
                 )
+            }
+            Self::Inside { directory, storage } => {
+                let (directory, storage) = (directory.display(), storage.display());
+                write!(f, "the directory {directory} would lie in the storage {storage}; name one outside of it")
+            }
+            Self::WrongKind { file, found, wanted } => {
+                let file = file.display();
+                write!(f, "{file} is {found} where {wanted} belongs; move it away, and put back what it replaced")
             }
             Self::Absent { directory } => {
                 let directory = directory.display();

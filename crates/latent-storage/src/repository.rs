@@ -3,12 +3,12 @@
 //! Invariant: what is handed out has the digest that was asked for and belongs to the tenant that asked.
 
 use std::io;
-use std::path::Path;
 
 use latent_core::{PlatformError, Sha256Digest, TenantId};
 use latent_executor::{ArtifactRepository, ComponentArtifact, SealedRelease, SealedSource};
 
-use crate::directory::Directory;
+use crate::directory::{Directory, component_name};
+use crate::disk::{EntryKind, NotAFile};
 use crate::refusal::Refusal;
 use crate::storage::Storage;
 
@@ -40,7 +40,7 @@ impl SealedSource for Storage {
         // Whoever was vouched for may have deleted the release since; then its bytes are read under the general bound.
         let bytes = self.index().component_bytes(&digest).unwrap_or(self.limits.component_bytes_max);
         match verified(&self.directory, digest, bytes) {
-            Err(Refusal::Corrupt { .. }) if !self.index().is_owned(&digest) => {
+            Err(Refusal::Corrupt { .. } | Refusal::WrongKind { .. }) if !self.index().is_owned(&digest) => {
                 Err(Refusal::UnknownRelease { digest }.into())
             }
             read => Ok(read?),
@@ -54,7 +54,11 @@ pub(crate) fn verified(directory: &Directory, digest: Sha256Digest, bytes: u64) 
     let read = directory.component(&digest, bytes).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => corrupt("is missing"),
         io::ErrorKind::FileTooLarge => corrupt("has more bytes than were published"),
-        _ => Refusal::io("read a component below", Path::new("components"))(error),
+        // A publication takes the place of anything but a directory.
+        _ if NotAFile::within(&error).is_some_and(|found| found != EntryKind::Directory) => {
+            corrupt("is no regular file")
+        }
+        _ => Refusal::io("read", &component_name(&digest))(error),
     })?;
     let artifact = ComponentArtifact::new(read);
     if artifact.digest() == digest { Ok(artifact) } else { Err(corrupt("is not what was published")) }

@@ -47,8 +47,9 @@ impl Storage {
     ///
     /// # Errors
     /// `unavailable` when another process has it open, or the disk fails; `invalid-argument` for a directory with other
-    /// files; `incompatible-contract` for another format; `corrupt-artifact` when something that was written is not what
-    /// it was. Each names the directory or file, and what to do.
+    /// files, and for a new one within a storage; `incompatible-contract` for another format; `corrupt-artifact` when
+    /// something that was written is not what it was, or a name belongs to something that is no file. Each
+    /// names the directory or file, and what to do.
     pub fn open(directory: impl AsRef<Path>, options: StorageOptions) -> Result<Self, PlatformError> {
         Self::open_on(Arc::new(RealDisk), directory, options)
     }

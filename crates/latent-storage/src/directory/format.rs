@@ -2,6 +2,7 @@
 //!
 //! Invariant: the file is there whole or not at all; a directory without it is either as good as empty, or not ours.
 
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use super::LOCK_NAME;
@@ -19,20 +20,25 @@ const BYTES_MAX: u64 = 256;
 const HARMLESS_NAMES: [&str; 1] = ["lost+found"];
 
 /// Whether a directory with these names in it says that it is a storage.
-pub(super) fn is_declared(names: &[String]) -> bool {
+pub(super) fn is_declared(names: &[OsString]) -> bool {
     names.iter().any(|name| name == NAME)
 }
 
 /// Whether an empty directory may have this name in it.
-pub(super) fn is_harmless(name: &str) -> bool {
-    HARMLESS_NAMES.contains(&name)
+pub(super) fn is_harmless(name: &OsStr) -> bool {
+    HARMLESS_NAMES.iter().any(|harmless| name == *harmless)
 }
 
 /// The first name in a directory that does not say that it is a storage which an interrupted start cannot have left.
-pub(super) fn foreign(names: &[String]) -> Option<&str> {
-    let may_be_left = |name: &&str| [LOCK_NAME, STAGED_NAME].contains(name) || is_harmless(name);
-    let mut foreign = names.iter().map(String::as_str).filter(|name| !may_be_left(name));
+pub(super) fn foreign(names: &[OsString]) -> Option<&OsStr> {
+    let may_be_left = |name: &&OsStr| *name == LOCK_NAME || *name == STAGED_NAME || is_harmless(name);
+    let mut foreign = names.iter().map(OsString::as_os_str).filter(|name| !may_be_left(name));
     if is_declared(names) { None } else { foreign.next() }
+}
+
+/// Whether a directory says that it is a storage, of whatever format. One that cannot be read says nothing.
+pub(super) fn is_storage(disk: &dyn Disk, root: &Path) -> bool {
+    disk.read_file(&root.join(NAME), BYTES_MAX).is_ok_and(|text| text.starts_with(PREFIX.as_bytes()))
 }
 
 /// Says whether the directory has the format that this program knows.

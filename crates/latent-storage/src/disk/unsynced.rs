@@ -2,11 +2,12 @@
 //!
 //! Invariant: everything but the syncs is what the operating system does.
 
+use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Blocks, Disk, DiskLock, Presence, RealDisk};
+use super::{Blocks, Disk, DiskLock, EntryKind, Presence, RealDisk};
 
 /// [`RealDisk`] that waits for nothing to be durable, so that a hundred thousand changes take seconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -16,8 +17,16 @@ pub struct UnsyncedDisk;
 struct UnsyncedBlocks(Arc<dyn Blocks>);
 
 impl Disk for UnsyncedDisk {
-    fn list(&self, directory: &Path) -> io::Result<Option<Vec<String>>> {
+    fn list(&self, directory: &Path) -> io::Result<Option<Vec<OsString>>> {
         RealDisk.list(directory)
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<Option<EntryKind>> {
+        RealDisk.kind(path)
+    }
+
+    fn canonical(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        RealDisk.canonical(path)
     }
 
     fn create_directory(&self, directory: &Path) -> io::Result<()> {

@@ -8,6 +8,7 @@ use std::sync::TryLockError;
 use latent_core::PlatformError;
 
 use super::Storage;
+use crate::refusal::Refusal;
 
 /// What a collection did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -19,7 +20,8 @@ pub struct Collected {
 }
 
 impl Storage {
-    /// Removes the components that no release has any more. Changes go on between one file and the next.
+    /// Removes the components that no release has any more. Changes go on between one file and the next. A directory
+    /// that has the name of one stays, like everything that is no component.
     ///
     /// # Errors
     /// `resource-exhausted` or `unavailable` when the disk fails; what is left is removed by the next collection.
@@ -36,8 +38,11 @@ impl Storage {
             }
             let _writer = self.writer();
             if !self.index().is_owned(&digest) {
-                self.directory.remove_component(&digest)?;
-                collected.files += 1;
+                match self.directory.remove_component(&digest) {
+                    Ok(()) => collected.files += 1,
+                    Err(Refusal::WrongKind { .. }) => {}
+                    Err(failed) => return Err(failed.into()),
+                }
             }
         }
         if collected.files > 0 {

@@ -37,7 +37,8 @@ impl Storage {
     /// # Errors
     /// `invalid-argument` and `incompatible-contract` for a component or manifest that is not fit; `state-conflict` when the
     /// tenant published it with another manifest; `resource-exhausted` beyond a quota or limit, or on a full disk;
-    /// `unavailable` when the disk fails. Then the tenant has what it had.
+    /// `unavailable` when the disk fails; `corrupt-artifact` when a directory has the component's name. Then the
+    /// tenant has what it had.
     pub fn publish(&self, tenant: &TenantId, manifest: &[u8], component: &[u8]) -> Result<Published, PlatformError> {
         let (found, max) = (component.len() as u64, self.limits.component_bytes_max);
         if found > max {

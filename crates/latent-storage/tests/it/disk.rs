@@ -4,11 +4,12 @@
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use latent_storage::disk::{Blocks, Disk, DiskLock, Presence};
+use latent_storage::disk::{Blocks, Disk, DiskLock, EntryKind, Presence};
 
 /// What goes wrong, and when. Steps are counted from the last [`MemoryDisk::watch`].
 #[derive(Debug, Clone, Copy)]
@@ -246,14 +247,28 @@ impl MemoryDisk {
 }
 
 impl Disk for MemoryDisk {
-    fn list(&self, directory: &Path) -> io::Result<Option<Vec<String>>> {
+    fn list(&self, directory: &Path) -> io::Result<Option<Vec<OsString>>> {
         let mut state = self.state();
         state.operations += 1;
         if !state.names.contains_key(directory) {
             return Ok(None);
         }
         let below = state.names.keys().filter(|path| path.parent() == Some(directory));
-        Ok(Some(below.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect()))
+        Ok(Some(below.filter_map(|path| path.file_name().map(OsString::from)).collect()))
+    }
+
+    fn kind(&self, path: &Path) -> io::Result<Option<EntryKind>> {
+        let mut state = self.state();
+        state.operations += 1;
+        let found = state.names.get(path);
+        Ok(found.map(|inode| if inode.is_some() { EntryKind::File } else { EntryKind::Directory }))
+    }
+
+    /// There are no links here, and tests write paths as they are.
+    fn canonical(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        let mut state = self.state();
+        state.operations += 1;
+        Ok(state.names.contains_key(path).then(|| path.to_owned()))
     }
 
     fn create_directory(&self, directory: &Path) -> io::Result<()> {

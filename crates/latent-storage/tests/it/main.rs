@@ -10,6 +10,8 @@ mod disk;
 mod faults;
 mod ids;
 mod model;
+mod nesting;
+mod odd_files;
 mod opening;
 mod publishing;
 mod quotas;

@@ -22,8 +22,8 @@ use latent_executor::PreparationKey;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-pub(crate) use directory::prepare as prepare_directory;
 use directory::{Entry, Name};
+pub(crate) use directory::{is_our_file, prepare as prepare_directory};
 pub use mapped::{anonymous_image, load_image};
 
 /// How old the record of an image's last use may become. It is the file's modification time, which nothing else needs.

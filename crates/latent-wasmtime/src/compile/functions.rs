@@ -11,14 +11,16 @@ use std::collections::HashMap;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
+use rustix::fs::{Timespec, Timestamps, UTIME_NOW, fstatvfs, futimens};
+use rustix::process::geteuid;
 use wasmtime::CacheStore;
 
 use super::protocol::FunctionsAt;
+use crate::images::is_our_file;
 
 /// Mark and format at the start of the file, before the engine's compatibility value.
 const HEADER_MARK: [u8; 16] = *b"latent functions";
@@ -27,6 +29,8 @@ const HEADER_BYTES: usize = HEADER_MARK.len() + 8 + 8;
 const ENTRY_MARK: [u8; 4] = *b"func";
 const KEY_BYTES: usize = 32;
 const ENTRY_HEADER_BYTES: usize = ENTRY_MARK.len() + 4 + KEY_BYTES + 32;
+/// Bytes that stay free on the file system, for images before all.
+const FREE_BYTES_MIN: u64 = 64 << 20;
 /// The most entries of one file, which bounds the index in memory: about 64 bytes each.
 const ENTRIES_MAX: usize = 1 << 20;
 
@@ -43,6 +47,7 @@ pub struct FunctionStore {
 struct Pack {
     file: File,
     bytes_max: u64,
+    free_bytes_min: u64,
     header: [u8; HEADER_BYTES],
     index: HashMap<Key, Place, RandomState>,
     /// Where the next entry goes.
@@ -56,17 +61,29 @@ struct Place {
 }
 
 impl FunctionStore {
-    /// Opens the file, or begins it. `None` when it is in use or cannot be used, which only costs time. A file of another
+    /// Opens the file, or begins it. `None` when it is in use, is not a file of ours under this one name, or cannot be used,
+    /// which only costs time. A file of another
     /// engine or of another format starts afresh, and so does one over its bound; whatever follows a place that cannot be
     /// read is cut off.
     pub fn open(at: &FunctionsAt, compatibility: u64) -> Option<Self> {
+        Self::open_leaving(FREE_BYTES_MIN, at, compatibility)
+    }
+
+    fn open_leaving(free_bytes_min: u64, at: &FunctionsAt, compatibility: u64) -> Option<Self> {
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&at.path).ok()?;
+        // A pipe or a link that somebody put there is neither waited for nor followed.
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&at.path).ok()?;
+        let meta = file.metadata().ok()?;
+        if !is_our_file(&meta, geteuid()) || meta.nlink() != 1 {
+            return None;
+        }
         file.try_lock().ok()?;
         // The record of its last use, by which files are removed when there are too many. Without it one looks less used.
         let _unrecorded = futimens(&file, &Timestamps { last_access: NOW, last_modification: NOW });
+        let bytes_max = at.bytes_max;
         let mut pack =
-            Pack { file, bytes_max: at.bytes_max, header: header(compatibility), index: HashMap::default(), end: 0 };
+            Pack { file, bytes_max, free_bytes_min, header: header(compatibility), index: HashMap::default(), end: 0 };
         pack.read_index().ok()?;
         Some(Self { pack: Mutex::new(pack) })
     }
@@ -148,10 +165,19 @@ impl Pack {
             }
         }
         let entry = [head(&key, value).as_slice(), value].concat();
+        self.leave_room(entry.len() as u64)?;
         self.file.write_all_at(&entry, place.entry)?;
         self.index.insert(key, place);
         self.end = place.end();
         Ok(())
+    }
+
+    /// Fails when so many bytes more would fill the file system, which the image needs as well.
+    fn leave_room(&self, bytes: u64) -> io::Result<()> {
+        let found = fstatvfs(&self.file)?;
+        let free = found.f_bavail.saturating_mul(found.f_frsize);
+        let is_enough = free >= self.free_bytes_min.saturating_add(bytes);
+        if is_enough { Ok(()) } else { Err(io::Error::from(io::ErrorKind::StorageFull)) }
     }
 
     fn start_afresh(&mut self) -> io::Result<()> {
@@ -282,6 +308,34 @@ mod tests {
         }
         assert_eq!([1, 2, 3].map(|number| got(&store, number).is_some()), [false, false, true]);
         assert!(!store.insert(&key(4), vec![4; 200]), "a value that is larger than the file may be");
+    }
+
+    #[test]
+    fn a_link_or_a_pipe_in_its_place_is_neither_read_nor_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = at(&dir, 1 << 20);
+        let other = dir.path().join("other");
+        std::fs::write(&other, "somebody's").unwrap();
+        std::os::unix::fs::symlink(&other, &at.path).unwrap();
+        assert!(FunctionStore::open(&at, ENGINE).is_none());
+        std::fs::remove_file(&at.path).unwrap();
+        std::fs::hard_link(&other, &at.path).unwrap();
+        assert!(FunctionStore::open(&at, ENGINE).is_none());
+        assert_eq!(std::fs::read(&other).unwrap(), b"somebody's");
+        std::fs::remove_file(&at.path).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&at.path).status().unwrap().success());
+        assert!(FunctionStore::open(&at, ENGINE).is_none());
+    }
+
+    #[test]
+    fn a_file_system_that_is_nearly_full_keeps_what_there_is_and_takes_no_more() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = at(&dir, 1 << 20);
+        let before = three(&at);
+        let store = FunctionStore::open_leaving(1 << 60, &at, ENGINE).unwrap();
+        assert!(!store.insert(&key(4), vec![4; 20]));
+        assert_eq!(got(&store, 3), Some(vec![3; 20]));
+        assert_eq!(std::fs::read(&at.path).unwrap(), before);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 
-use super::limits::Budget;
+use super::limits::{Budget, Outer};
 
 /// The first descriptor after the three standard ones.
 const FIRST_OTHER_DESCRIPTOR: libc::c_uint = 3;
@@ -20,6 +20,8 @@ const FIRST_OTHER_DESCRIPTOR: libc::c_uint = 3;
 const DESCRIPTORS_MAX: u64 = 8;
 /// Seconds after which a child that ignores the end of its processor time is killed.
 const CPU_GRACE_SECONDS: u64 = 2;
+/// How far behind its parent the child's claim to a processor is.
+const NICENESS: i32 = 10;
 
 /// Closes what was handed down beyond the standard descriptors. To be called before anything else is opened.
 pub fn close_inherited() -> io::Result<()> {
@@ -29,12 +31,32 @@ pub fn close_inherited() -> io::Result<()> {
     if closed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Serves after whoever serves callers. Threads started later do the same.
+pub fn give_way() {
+    // Whoever is at the end already cannot go further.
+    let _last = rustix::process::nice(NICENESS);
+}
+
+/// What this process may use whatever it is told. To be called before the filter is there, which hides the system's files.
+pub fn outer() -> Outer {
+    let hard = |resource| getrlimit(resource).maximum;
+    let counted = std::fs::read("/proc/sys/vm/overcommit_memory").is_ok_and(|policy| policy.starts_with(b"2"));
+    Outer {
+        address_space_bytes: hard(Resource::As),
+        data_bytes: hard(Resource::Data),
+        cpu_seconds: hard(Resource::Cpu),
+        file_bytes: hard(Resource::Fsize),
+        memory_is_counted: counted,
+    }
+}
+
 /// Limits this process to `budget`. `files_bytes_max` is the most that any file it writes may have.
 pub fn limit(budget: &Budget, files_bytes_max: u64) -> io::Result<()> {
     lower(Resource::Core, 0, 0)?;
     lower(Resource::Nofile, DESCRIPTORS_MAX, 0)?;
     lower(Resource::Fsize, files_bytes_max, 0)?;
     lower(Resource::Cpu, budget.cpu_seconds, CPU_GRACE_SECONDS)?;
+    lower(Resource::Data, budget.address_space_bytes, 0)?;
     lower(Resource::As, budget.address_space_bytes, 0)
 }
 
@@ -93,6 +115,21 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_recvmsg,
     libc::SYS_recvmmsg,
     libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
     // Files by name.
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -108,6 +145,20 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_fchownat,
     libc::SYS_truncate,
     libc::SYS_chroot,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_utimensat,
+    libc::SYS_fanotify_init,
+    libc::SYS_inotify_add_watch,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    // What is later than the table of names: `fchmodat2`, `setxattrat`, `removexattrat`, the same on all architectures.
+    452,
+    463,
+    466,
     // Other processes.
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -123,10 +174,26 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_pidfd_getfd,
     libc::SYS_pidfd_send_signal,
     libc::SYS_prlimit64,
+    libc::SYS_setrlimit,
+    libc::SYS_setpriority,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+    libc::SYS_ioprio_set,
+    libc::SYS_kcmp,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
     // The system.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
+    libc::SYS_open_tree,
+    libc::SYS_move_mount,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_mount_setattr,
     libc::SYS_setns,
     libc::SYS_unshare,
     libc::SYS_bpf,
@@ -139,6 +206,13 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_finit_module,
     libc::SYS_delete_module,
     libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_acct,
+    libc::SYS_quotactl,
+    libc::SYS_setdomainname,
+    libc::SYS_adjtimex,
+    libc::SYS_clock_adjtime,
+    libc::SYS_personality,
     libc::SYS_reboot,
     libc::SYS_swapon,
     libc::SYS_swapoff,
@@ -174,6 +248,16 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_fork,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_vfork,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utime,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_utimes,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_futimesat,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_iopl,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_ioperm,
 ];
 
 #[cfg(test)]
@@ -212,6 +296,51 @@ mod tests {
             return;
         };
         assert_eq!(outcome, [true; 5]);
+    }
+
+    /// Makes a system call with no arguments that mean anything, and gives its error.
+    fn error_of(call: libc::c_long) -> Option<i32> {
+        // SAFETY: without arguments none of the calls that are tried touches memory of this process.
+        let result = unsafe { libc::syscall(call, -1_i64, 0, 0, 0, 0, 0) };
+        (result == -1).then(|| io::Error::last_os_error().raw_os_error().unwrap_or_default())
+    }
+
+    #[test]
+    fn the_filter_denies_the_newer_and_rarer_ways_to_the_same() {
+        // Where the call is not denied these arguments are an error of another kind, at worst.
+        let calls = [
+            ("fchmodat2", 452),
+            ("setxattr", libc::SYS_setxattr),
+            ("fsetxattr", libc::SYS_fsetxattr),
+            ("removexattr", libc::SYS_removexattr),
+            ("shmget", libc::SYS_shmget),
+            ("msgget", libc::SYS_msgget),
+            ("semget", libc::SYS_semget),
+            ("mq_open", libc::SYS_mq_open),
+            ("fsopen", libc::SYS_fsopen),
+            ("move_mount", libc::SYS_move_mount),
+            ("mount_setattr", libc::SYS_mount_setattr),
+            ("io_uring_setup", libc::SYS_io_uring_setup),
+            ("io_uring_enter", libc::SYS_io_uring_enter),
+            ("userfaultfd", libc::SYS_userfaultfd),
+            ("bpf", libc::SYS_bpf),
+            ("perf_event_open", libc::SYS_perf_event_open),
+            ("setrlimit", libc::SYS_setrlimit),
+            ("setpriority", libc::SYS_setpriority),
+        ];
+        let Some(errors) = filtered(|| calls.map(|(_, call)| error_of(call))) else { return };
+        for ((name, _), error) in calls.into_iter().zip(errors) {
+            assert_eq!(error, Some(libc::EPERM), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_filter_leaves_the_signal_that_an_abort_sends_itself() {
+        let sent = filtered(|| {
+            // SAFETY: the call takes three numbers; the signal 0 is none.
+            unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::syscall(libc::SYS_gettid), 0) }
+        });
+        assert!(sent.is_none_or(|result| result == 0));
     }
 
     #[test]

@@ -3,9 +3,12 @@
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use serde::{Deserialize, Serialize};
 
+use super::protocol::unable;
+
 const MEBIBYTE: u64 = 1 << 20;
 
-/// Limits of one compilation in a child process. What exceeds one is refused as `compiler.limit`, naming the field.
+/// Limits of one compilation in a child process. What exceeds one is refused as `compiler.limit`, naming the field, unless
+/// the process itself may use less: then that is said, as `compiler.unable`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompileLimits {
     /// Address space of the child, its program and a stack of 64 MiB included. Default 2 GiB; a component of 18 MiB takes
@@ -58,7 +61,53 @@ impl CompileLimits {
     }
 }
 
-/// Which limit of a [`Budget`] was reached.
+/// What the child's process may use at most, whatever its order says: the limits it was started with, and the system's.
+/// `None` is without limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outer {
+    pub address_space_bytes: Option<u64>,
+    pub data_bytes: Option<u64>,
+    pub cpu_seconds: Option<u64>,
+    pub file_bytes: Option<u64>,
+    /// Whether the system promises no more memory than it has, so that memory may be refused below any limit.
+    pub memory_is_counted: bool,
+}
+
+/// A budget as far as the process may use it, and who set what is lower than ordered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    pub budget: Budget,
+    address_space_by: Option<&'static str>,
+    cpu_by: Option<&'static str>,
+    image_by: Option<&'static str>,
+}
+
+impl Budget {
+    /// This budget in a process that may use at most `outer`. The last second of processor time is kept for the signal that
+    /// tells it from a kill.
+    pub fn under(self, outer: &Outer) -> Held {
+        let counted = outer.memory_is_counted.then_some("vm.overcommit_memory");
+        let (address_space_bytes, memory_by) = lowest(
+            self.address_space_bytes,
+            [(outer.address_space_bytes, "ulimit -v"), (outer.data_bytes, "ulimit -d")],
+        );
+        let cpu = outer.cpu_seconds.map(|seconds| seconds.saturating_sub(1).max(1));
+        let (cpu_seconds, cpu_by) = lowest(self.cpu_seconds, [(cpu, "ulimit -t")]);
+        let (image_bytes, image_by) = lowest(self.image_bytes, [(outer.file_bytes, "ulimit -f")]);
+        let budget = Self { address_space_bytes, cpu_seconds, image_bytes, ..self };
+        Held { budget, address_space_by: memory_by.or(counted), cpu_by, image_by }
+    }
+}
+
+fn lowest<const N: usize>(own: u64, outer: [(Option<u64>, &'static str); N]) -> (u64, Option<&'static str>) {
+    outer.into_iter().fold((own, None), |lowest, (limit, by)| match limit {
+        Some(limit) if limit < lowest.0 => (limit, Some(by)),
+        _ => lowest,
+    })
+}
+
+/// Which limit was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     AddressSpace,
@@ -67,24 +116,42 @@ pub enum Limit {
     Image,
 }
 
-impl Limit {
-    /// The refusal of a component that needs more than `budget` has of this. Only time on the clock comes back.
-    pub fn exceeded(self, budget: &Budget) -> PlatformError {
-        let (limit, allowed, what, setting) = match self {
-            Self::AddressSpace => {
-                ("address-space", budget.address_space_bytes, "bytes of address space", "address_space_bytes")
+impl Held {
+    /// Whether the processor time is so little that the kernel's signal for it is the one that kills.
+    pub fn kills_without_a_word(&self) -> bool {
+        self.cpu_by.is_some() && self.budget.cpu_seconds == 1
+    }
+
+    /// The refusal of a component that needs more than this has of `limit`. Time on the clock comes back, and what only
+    /// this process may not use is had elsewhere.
+    pub fn exceeded(&self, limit: Limit) -> PlatformError {
+        let Budget { address_space_bytes, cpu_seconds, wall_seconds, image_bytes } = self.budget;
+        let (name, allowed, what, setting, by) = match limit {
+            Limit::AddressSpace => (
+                "address-space",
+                address_space_bytes,
+                "bytes of address space",
+                "address_space_bytes",
+                self.address_space_by,
+            ),
+            Limit::Cpu => {
+                let settings = "cpu_base_seconds, cpu_seconds_per_mebibyte";
+                ("cpu", cpu_seconds, "seconds of processor time", settings, self.cpu_by)
             }
-            Self::Cpu => {
-                ("cpu", budget.cpu_seconds, "seconds of processor time", "cpu_base_seconds, cpu_seconds_per_mebibyte")
-            }
-            Self::Wall => ("wall", budget.wall_seconds, "seconds", "wall_factor"),
-            Self::Image => ("image", budget.image_bytes, "bytes of compiled code", "image_bytes_max"),
+            Limit::Wall => ("wall", wall_seconds, "seconds", "wall_factor", None),
+            Limit::Image => ("image", image_bytes, "bytes of compiled code", "image_bytes_max", self.image_by),
         };
+        if let Some(by) = by {
+            return unable(&format_args!(
+                "this process may use {allowed} {what}, or less, because of its surroundings ({by}), and the component \
+                 takes more; raise that where the process is started"
+            ));
+        }
         let message = format_args!("compiling the component takes more than {allowed} {what} (setting {setting})");
         let error = PlatformError::new(PlatformErrorCode::ResourceExhausted, message).with_detail(
-            ErrorDetail::new("compiler.limit").with("limit", limit).with("allowed", allowed).with("setting", setting),
+            ErrorDetail::new("compiler.limit").with("limit", name).with("allowed", allowed).with("setting", setting),
         );
-        if self == Self::Wall { error.retryable() } else { error }
+        if limit == Limit::Wall { error.retryable() } else { error }
     }
 }
 
@@ -105,12 +172,50 @@ mod tests {
 
     #[test]
     fn a_reached_limit_says_which_and_which_setting_moves_it() {
-        let budget = CompileLimits::default().budget(1);
-        let error = Limit::Cpu.exceeded(&budget);
+        let held = CompileLimits::default().budget(1).under(&Outer::default());
+        let error = held.exceeded(Limit::Cpu);
         let wanted = "compiling the component takes more than 38 seconds of processor time \
                       (setting cpu_base_seconds, cpu_seconds_per_mebibyte)";
         assert_eq!((error.code(), error.message()), (PlatformErrorCode::ResourceExhausted, wanted));
         assert_eq!(error.details()[0].field("limit"), Some("cpu"));
-        assert!(!error.is_retryable() && Limit::Wall.exceeded(&budget).is_retryable());
+        assert!(!error.is_retryable() && held.exceeded(Limit::Wall).is_retryable());
+    }
+
+    #[test]
+    fn a_limit_that_is_not_a_setting_says_whose_it_is_and_is_not_the_components_fault() {
+        let budget = CompileLimits::default().budget(1);
+        let low = Some(400_000 << 10);
+        for (outer, limit, by) in [
+            (
+                Outer { address_space_bytes: low, ..Outer::default() },
+                Limit::AddressSpace,
+                "409600000 bytes of address space",
+            ),
+            (Outer { address_space_bytes: low, ..Outer::default() }, Limit::AddressSpace, "(ulimit -v)"),
+            (Outer { data_bytes: low, ..Outer::default() }, Limit::AddressSpace, "(ulimit -d)"),
+            (Outer { memory_is_counted: true, ..Outer::default() }, Limit::AddressSpace, "(vm.overcommit_memory)"),
+            (Outer { file_bytes: Some(51_200), ..Outer::default() }, Limit::Image, "51200 bytes of compiled code"),
+            (Outer { file_bytes: Some(51_200), ..Outer::default() }, Limit::Image, "(ulimit -f)"),
+            (Outer { cpu_seconds: Some(2), ..Outer::default() }, Limit::Cpu, "(ulimit -t)"),
+        ] {
+            let error = budget.under(&outer).exceeded(limit);
+            assert!(error.code() == PlatformErrorCode::Unavailable && error.is_retryable(), "{error:?}");
+            assert!(error.has_detail("compiler.unable") && error.message().contains(by), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn higher_outer_limits_change_nothing() {
+        let budget = CompileLimits::default().budget(1);
+        let high = Some(1 << 40);
+        let outer = Outer {
+            address_space_bytes: high,
+            data_bytes: high,
+            cpu_seconds: Some(39),
+            file_bytes: high,
+            memory_is_counted: false,
+        };
+        assert_eq!(budget.under(&outer), budget.under(&Outer::default()));
+        assert_eq!(budget.under(&outer).budget, budget);
     }
 }

@@ -6,15 +6,16 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+use latent_core::error::cut;
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use rustix::event::{EventfdFlags, eventfd};
 use wasmtime::{Engine, Precompiled};
 
-use super::limits::{Budget, CompileLimits, Limit};
-use super::protocol::{Order, REFUSED, Verdict, unable};
+use super::limits::{Budget, CompileLimits, Limit, Outer};
+use super::protocol::{Mark, Order, REFUSED, Verdict, unable};
 use super::tenants::FunctionsOptions;
 use super::watch::{Ended, Watched};
 use super::{CompileJob, Compiler};
@@ -101,10 +102,10 @@ impl Compiler for ChildCompiler {
             .command(job.image)
             .and_then(|mut command| Watched::spawn(&mut command))
             .and_then(|child| child.serve(&framed, job.artifact.bytes(), order.budget.wall_seconds, &self.stop))
-            .map_err(|error| unable(&format_args!("{}: {error}", self.options.program.display())))?;
+            .map_err(|error| not_started(&self.options.program, &error))?;
         match ended {
             Ended::Interrupted => Err(interrupted()),
-            Ended::OutOfTime => Err(Limit::Wall.exceeded(&order.budget)),
+            Ended::OutOfTime => Err(order.budget.under(&Outer::default()).exceeded(Limit::Wall)),
             Ended::Exited { status, said } => judge(status, &said, &order.budget)
                 .and_then(|()| check_image(job.image, &order.budget).map_err(|error| unable(&error))?),
         }
@@ -118,17 +119,46 @@ impl Compiler for ChildCompiler {
 
 /// What the end of the child means.
 fn judge(status: ExitStatus, said: &[u8], budget: &Budget) -> Result<(), PlatformError> {
+    let began = Mark::find(said).map(|Mark::Began(outer)| outer);
+    let held = budget.under(&began.unwrap_or_default());
     match (status.code(), status.signal()) {
-        (Some(0), _) => Ok(()),
+        (Some(0), _) => return Ok(()),
         (Some(code), _) if code == i32::from(REFUSED) => {
-            Err(Verdict::find(said).map_or_else(|| crashed(status), |verdict| verdict.into_error(budget)))
+            if let Some(verdict) = Verdict::find(said) {
+                return Err(verdict.into_error(&held));
+            }
         }
-        (_, Some(libc::SIGXCPU)) => Err(Limit::Cpu.exceeded(budget)),
-        (_, Some(libc::SIGXFSZ)) => Err(Limit::Image.exceeded(budget)),
-        (_, Some(libc::SIGABRT)) if ran_out_of_memory(said) => Err(Limit::AddressSpace.exceeded(budget)),
-        (_, Some(libc::SIGKILL | libc::SIGTERM | libc::SIGINT | libc::SIGHUP | libc::SIGQUIT)) => Err(killed(status)),
-        _ => Err(crashed(status)),
+        (_, Some(libc::SIGKILL)) if held.kills_without_a_word() => return Err(held.exceeded(Limit::Cpu)),
+        (_, Some(signal)) if !OWN_SIGNALS.contains(&signal) => return Err(killed(status)),
+        _ => (),
     }
+    if began.is_none() {
+        let said = String::from_utf8_lossy(said);
+        let first = cut(said.lines().next().unwrap_or_default(), SAID_BYTES_SHOWN);
+        return Err(unable(&format_args!("it ended before it began: {status}; it said {first:?}")));
+    }
+    Err(match status.signal() {
+        Some(libc::SIGXCPU) => held.exceeded(Limit::Cpu),
+        Some(libc::SIGXFSZ) => held.exceeded(Limit::Image),
+        Some(libc::SIGABRT) if ran_out_of_memory(said) => held.exceeded(Limit::AddressSpace),
+        _ => crashed(status),
+    })
+}
+
+/// What a component can bring about in its compiler. Every other signal is sent by somebody, or tells that a page of the
+/// program or of memory is lost, or that the system forbids a call.
+const OWN_SIGNALS: [libc::c_int; 7] =
+    [libc::SIGXCPU, libc::SIGXFSZ, libc::SIGABRT, libc::SIGSEGV, libc::SIGILL, libc::SIGFPE, libc::SIGTRAP];
+/// As much of a child's words as an error repeats.
+const SAID_BYTES_SHOWN: usize = 160;
+
+/// No child, or none that could be watched.
+fn not_started(program: &Path, error: &io::Error) -> PlatformError {
+    let program_shown = program.display();
+    if program.starts_with("/proc") && error.kind() == io::ErrorKind::NotFound {
+        return unable(&format_args!("{program_shown}: {error}; it is how the program finds itself: mount /proc"));
+    }
+    unable(&format_args!("{program_shown}: {error}"))
 }
 
 /// The standard library ends a process that gets no memory in this way only, and says so in these words.
@@ -140,11 +170,19 @@ fn ran_out_of_memory(said: &[u8]) -> bool {
 /// for the engine to say when it loads it.
 fn check_image(image: &File, budget: &Budget) -> io::Result<Result<(), PlatformError>> {
     if image.metadata()?.len() > budget.image_bytes {
-        return Ok(Err(Limit::Image.exceeded(budget)));
+        return Ok(Err(budget.under(&Outer::default()).exceeded(Limit::Image)));
     }
     let found = Engine::detect_precompiled_file(format!("/proc/self/fd/{}", image.as_raw_fd()));
-    if matches!(found, Ok(Some(Precompiled::Component))) {
-        return Ok(Ok(()));
+    match found {
+        Ok(Some(Precompiled::Component)) => return Ok(Ok(())),
+        Err(error) => {
+            if let Some(error) = error.downcast_ref::<io::Error>() {
+                return Ok(Err(unable(&format_args!(
+                    "the image cannot be seen through /proc/self/fd: {error}; is /proc mounted?"
+                ))));
+            }
+        }
+        Ok(_) => (),
     }
     let message = "the compiler ended well and left no image of a component; is its program this one?";
     Ok(Err(PlatformError::new(PlatformErrorCode::Internal, message).with_detail(ErrorDetail::new("compiler.no-image"))))
@@ -158,7 +196,7 @@ fn crashed(status: ExitStatus) -> PlatformError {
     .with_detail(ErrorDetail::new("compiler.crashed").with("status", status))
 }
 
-/// Somebody else ended the child: an operator, or a system that is short of memory.
+/// Something else ended the child: an operator, a system that is short of memory, a disk that lost the program.
 fn killed(status: ExitStatus) -> PlatformError {
     PlatformError::new(
         PlatformErrorCode::Unavailable,

@@ -1,5 +1,5 @@
-//! What goes between the two halves of a compilation in a child: the order on its standard input, the verdict on its
-//! standard error. The image itself goes through neither.
+//! What goes between the two halves of a compilation in a child: the order on its standard input, the mark of its beginning
+//! and the verdict on its standard error. The image itself goes through neither.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use serde::{Deserialize, Serialize};
 
 use super::in_process::{invalid, panicked, unwritable};
-use super::limits::{Budget, Limit};
+use super::limits::{Budget, Held, Limit, Outer};
 
 /// The exit code of a child that left a verdict. Any other failure is the child's end, not its judgement.
 pub const REFUSED: u8 = 3;
@@ -65,6 +65,25 @@ impl Order {
     }
 }
 
+/// What the child says before it reads the component. A child that ends without it had no chance, whatever the component is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mark {
+    /// Everything is ready, within these limits of the process.
+    Began(Outer),
+}
+
+impl Mark {
+    /// The mark as one line.
+    pub fn line(&self) -> String {
+        serde_json::to_string(self).expect("a mark is numbers and names, which JSON has")
+    }
+
+    /// Finds the mark in what the child said: the first line that is one.
+    pub fn find(said: &[u8]) -> Option<Self> {
+        said.split(|byte| *byte == b'\n').find_map(|line| serde_json::from_slice(line).ok())
+    }
+}
+
 /// Why the child has no image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
@@ -98,12 +117,12 @@ impl Verdict {
         said.rsplit(|byte| *byte == b'\n').find_map(|line| serde_json::from_slice(line).ok())
     }
 
-    /// What a caller is told.
-    pub fn into_error(self, budget: &Budget) -> PlatformError {
+    /// What a caller is told, when `held` is what the child could use.
+    pub fn into_error(self, held: &Held) -> PlatformError {
         match self {
             Self::Invalid(reason) => invalid(&reason),
             Self::Panicked => panicked(),
-            Self::Exceeded(limit) => limit.exceeded(budget),
+            Self::Exceeded(limit) => held.exceeded(limit),
             Self::Unwritable(reason) => unwritable(&reason),
             Self::Broken(reason) => unable(&reason),
         }
@@ -149,6 +168,19 @@ mod tests {
         let said = format!("warning: something\n{line}\n");
         let Some(Verdict::Invalid(reason)) = Verdict::find(said.as_bytes()) else { panic!("{said}") };
         assert_eq!(reason, "é".repeat(REASON_BYTES_MAX / 2));
+        assert_eq!(Mark::find(said.as_bytes()), None);
         assert_eq!(Verdict::find(b"memory allocation of 7 bytes failed\n"), None);
+    }
+
+    #[test]
+    fn the_mark_is_found_before_a_verdict_and_is_none() {
+        let mark = Mark::Began(Outer { cpu_seconds: Some(7), memory_is_counted: true, ..Outer::default() });
+        let said = format!("warning: something\n{}\n{}\n", mark.line(), Verdict::Panicked.line());
+        assert_eq!(
+            (Mark::find(said.as_bytes()), Verdict::find(said.as_bytes())),
+            (Some(mark), Some(Verdict::Panicked))
+        );
+        assert_eq!(Verdict::find(mark.line().as_bytes()), None);
+        assert_eq!(Mark::find(br#"{"Began":{}}"#), Some(Mark::Began(Outer::default())));
     }
 }

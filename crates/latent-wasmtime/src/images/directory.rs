@@ -2,15 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use latent_core::Sha256Digest;
 use latent_executor::PreparationKey;
 use rustix::fs::{Mode, OFlags};
+use rustix::process::{Uid, geteuid};
 
 use super::ImageLimits;
 use super::seal::FORMAT;
@@ -68,11 +69,18 @@ pub struct Entry {
     pub used: SystemTime,
 }
 
-/// Makes `dir` if need be, for this user only: what it holds is run.
+/// Makes `dir` if need be, for this user only: what it holds is run. A symbolic link in its place is refused, for its
+/// target may be changed by others.
 pub fn prepare(dir: &Path) -> io::Result<()> {
+    // With a slash at its end a path names what the link at its end leads to.
+    let dir: &Path = &dir.components().collect::<PathBuf>();
+    if dir.is_symlink() {
+        let message = format!("{} is a symbolic link; name the directory it leads to", dir.display());
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, message));
+    }
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-    let meta = dir.metadata()?;
-    if meta.uid() != rustix::process::geteuid().as_raw() {
+    let meta = dir.symlink_metadata()?;
+    if meta.uid() != geteuid().as_raw() {
         let message = format!("{} belongs to another user; what it holds would be run here", dir.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
@@ -129,12 +137,21 @@ pub fn stale(entries: Vec<Entry>, compatibility: u64) -> Vec<Sha256Digest> {
     stale.into_iter().map(|(digest, _)| digest).collect()
 }
 
-/// Opens a regular file for reading; anything else is none.
+/// Opens a regular file of this user for reading; anything else is none.
 pub fn open_regular(path: &Path) -> Option<File> {
+    open_regular_of(path, geteuid())
+}
+
+/// Whether this is a regular file that `user` owns.
+pub fn is_our_file(meta: &Metadata, user: Uid) -> bool {
+    meta.is_file() && meta.uid() == user.as_raw()
+}
+
+fn open_regular_of(path: &Path, user: Uid) -> Option<File> {
     // Opening a pipe that somebody put there must not wait for its other end.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    file.metadata().is_ok_and(|meta| meta.is_file()).then_some(file)
+    file.metadata().is_ok_and(|meta| is_our_file(&meta, user)).then_some(file)
 }
 
 /// Whether `path` names `file`.
@@ -175,4 +192,33 @@ pub fn remove_abandoned(dir: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_another_user_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("image");
+        std::fs::write(&path, "code").unwrap();
+        assert!(open_regular(&path).is_some());
+        let other = Uid::from_raw(geteuid().as_raw() + 1);
+        assert!(open_regular_of(&path, other).is_none());
+    }
+
+    #[test]
+    fn a_symbolic_link_in_place_of_the_directory_is_refused_however_it_is_written() {
+        let scratch = tempfile::tempdir().unwrap();
+        let (target, link) = (scratch.path().join("target"), scratch.path().join("link"));
+        std::fs::create_dir(&target).unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let slashed = PathBuf::from(format!("{}/", link.display()));
+        for dir in [link, slashed] {
+            let error = prepare(&dir).unwrap_err();
+            assert!(error.to_string().contains("symbolic link"), "{error}");
+        }
+        prepare(&target).unwrap();
+    }
 }

@@ -24,9 +24,12 @@ pub mod precedence;
 
 pub mod outcome;
 
+pub mod journal;
+
 pub use cancel::{CancelDisposition, CancellationRegistration, CancellationRegistry};
 pub use envelope::ActivationEnvelope;
 pub use id_source::{ActivationIdSource, RandomActivationIdSource};
+pub use journal::{JournalReservation, LocalActivationJournal, LocalActivationJournalConfig};
 pub use outcome::from_execution;
 pub use phase::{LifecycleEvent, LifecyclePhase, Moment, Progress};
 pub use precedence::{DispositionFailure, EndCause, Evidence, conclude};

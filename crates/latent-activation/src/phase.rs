@@ -193,9 +193,10 @@ impl Progress {
     }
 
     /// All events, in order.
+    #[must_use]
     pub fn events(&self) -> impl ExactSizeIterator<Item = LifecycleEvent> {
-        let progress = *self;
-        (0..self.last_index() + 1).map(move |index| progress.event(index))
+        let (progress, events) = (*self, self.last_index() + 1);
+        (0..events).map(move |index| progress.event(index))
     }
 
     fn still_live(&self) -> Result<(), PhaseRefusal> {

@@ -131,12 +131,20 @@ impl Evidence {
 /// The one outcome that the evidence amounts to.
 #[must_use]
 pub fn conclude(evidence: Evidence) -> ActivationOutcome {
-    match (evidence.cause(), evidence.disposition_failure) {
-        (EndCause::DispositionFailed, Some(failure)) => ActivationOutcome::failed(failure.error()),
-        (EndCause::Cancelled, _) => ActivationOutcome::failed(PlatformError::cancelled()),
-        (EndCause::DeadlineExceeded, _) => ActivationOutcome::failed(PlatformError::deadline_exceeded()),
-        _ => from_execution(evidence.execution),
-    }
+    let (outcome, _overruled) = conclude_keeping(evidence);
+    outcome
+}
+
+/// The one outcome, and the evidence where something overruled what the execution came to: payloads may be costly to drop,
+/// and whoever concludes under a lock does that later.
+pub(crate) fn conclude_keeping(evidence: Evidence) -> (ActivationOutcome, Option<Evidence>) {
+    let error = match (evidence.cause(), &evidence.disposition_failure) {
+        (EndCause::DispositionFailed, Some(failure)) => failure.error(),
+        (EndCause::Cancelled, _) => PlatformError::cancelled(),
+        (EndCause::DeadlineExceeded, _) => PlatformError::deadline_exceeded(),
+        _ => return (from_execution(evidence.execution), None),
+    };
+    (ActivationOutcome::failed(error), Some(evidence))
 }
 
 #[cfg(test)]

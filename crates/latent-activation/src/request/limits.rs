@@ -6,6 +6,7 @@ use latent_core::id::ID_BYTES_MAX;
 
 /// The bounds of a request. A request beyond any of them is refused, whole, before anything is reserved for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "each is a maximum, and says so where it is set")]
 pub struct RequestLimits {
     /// Bytes of any id or name: 1 to [`ID_BYTES_MAX`], which also holds where more is set. Default 256.
     pub id_bytes_max: usize,

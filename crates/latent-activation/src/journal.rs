@@ -40,7 +40,7 @@ use crate::cancel::CancelDisposition;
 use crate::phase::{LifecycleEvent, Moment};
 use crate::request::Lineage;
 use config::CheckedConfig;
-use index::{Evictions, Index};
+use index::{Evictions, Index, Slot};
 use record::Record;
 
 /// The most lines of one page of a list; larger wishes get this many.
@@ -92,7 +92,7 @@ impl LocalActivationJournal {
         let reserved = self.lock().reserve(&record, received.monotonic, &self.limits, &mut evicted);
         drop(evicted);
         match reserved {
-            Ok(()) => Ok(JournalReservation::new(Arc::clone(self), record, latch)),
+            Ok(slot) => Ok(JournalReservation::new(Arc::clone(self), record, slot, latch)),
             Err(refused) => Err(refused.error(record.activation_id())),
         }
     }
@@ -133,7 +133,8 @@ impl LocalActivationJournal {
     pub fn list(&self, tenant: &TenantId, from: Option<PageCursor>, rows: usize, now: Instant) -> ActivationPage {
         let before = from.map_or(u64::MAX, |PageCursor(before)| before);
         let rows = rows.clamp(1, PAGE_ROWS_MAX);
-        let (records, next) = self.lock().page(tenant, before, rows, now, self.limits.config.terminal_retention);
+        let (records, next) =
+            self.lock().page(tenant, before, (rows, PAGE_ROWS_MAX), now, self.limits.config.terminal_retention);
         ActivationPage { rows: records.iter().map(|record| record.summary()).collect(), next: next.map(PageCursor) }
     }
 
@@ -160,9 +161,9 @@ impl LocalActivationJournal {
         self.lock().audit(&self.limits)
     }
 
-    fn settle(&self, record: &Arc<Record>, at: Instant, bytes: u64) {
+    fn settle(&self, slot: Slot, at: Instant, bytes: u64) {
         let mut evicted = Evictions::default();
-        self.lock().settle(record, at, bytes, &self.limits, &mut evicted);
+        self.lock().settle(slot, at, bytes, &self.limits, &mut evicted);
         drop(evicted);
     }
 

@@ -46,7 +46,7 @@ impl LifecyclePhase {
     /// The only phase that may follow.
     #[must_use]
     pub fn successor(self) -> Option<Self> {
-        Self::ALL.into_iter().find(|phase| *phase > self)
+        Self::ALL.get(self as usize + 1).copied()
     }
 }
 
@@ -116,8 +116,8 @@ impl std::error::Error for PhaseRefusal {}
 pub struct Progress {
     received: Moment,
     first_sequence: u64,
-    /// When each event happened; those after the last one are not set yet.
-    since_start: [Duration; EVENTS_MAX],
+    /// When each event happened; those after the last one are not set yet. Enough for five centuries.
+    since_start_nanos: [u64; EVENTS_MAX],
     phase: LifecyclePhase,
     terminal: Option<TerminalState>,
 }
@@ -129,7 +129,7 @@ impl Progress {
         Self {
             received: at,
             first_sequence: FIRST_SEQUENCE,
-            since_start: [Duration::ZERO; EVENTS_MAX],
+            since_start_nanos: [0; EVENTS_MAX],
             phase: LifecyclePhase::Received,
             terminal: None,
         }
@@ -170,9 +170,9 @@ impl Progress {
         if self.phase.successor() != Some(to) {
             return Err(PhaseRefusal::OutOfOrder { at: self.phase, asked: to });
         }
-        let since_start = self.elapsed(now);
+        let nanos = self.elapsed_nanos(now);
         self.phase = to;
-        Ok(self.record(since_start))
+        Ok(self.record(nanos))
     }
 
     /// Ends the activation in the phase in which it is.
@@ -181,9 +181,9 @@ impl Progress {
     /// [`PhaseRefusal::Ended`] when it has ended already; nothing changes.
     pub fn finish(&mut self, state: TerminalState, now: Instant) -> Result<LifecycleEvent, PhaseRefusal> {
         self.still_live()?;
-        let since_start = self.elapsed(now);
+        let nanos = self.elapsed_nanos(now);
         self.terminal = Some(state);
-        Ok(self.record(since_start))
+        Ok(self.record(nanos))
     }
 
     /// The last event.
@@ -203,9 +203,10 @@ impl Progress {
         self.terminal.map_or(Ok(()), |state| Err(PhaseRefusal::Ended(state)))
     }
 
-    fn elapsed(&self, now: Instant) -> Duration {
+    fn elapsed_nanos(&self, now: Instant) -> u64 {
         let elapsed = now.saturating_duration_since(self.received.monotonic);
-        elapsed.max(self.since_start[self.last_index()])
+        let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        nanos.max(self.since_start_nanos[self.last_index()])
     }
 
     /// One event a phase that was reached, and the terminal one.
@@ -213,15 +214,15 @@ impl Progress {
         self.phase as usize + usize::from(self.terminal.is_some())
     }
 
-    fn record(&mut self, since_start: Duration) -> LifecycleEvent {
+    fn record(&mut self, nanos: u64) -> LifecycleEvent {
         let index = self.last_index();
-        self.since_start[index] = since_start;
+        self.since_start_nanos[index] = nanos;
         self.event(index)
     }
 
     fn event(&self, index: usize) -> LifecycleEvent {
         let ended = index > self.phase as usize;
-        let since_start = self.since_start[index];
+        let since_start = Duration::from_nanos(self.since_start_nanos[index]);
         LifecycleEvent {
             sequence: self.first_sequence + index as u64,
             phase: if ended { self.phase } else { LifecyclePhase::ALL[index] },

@@ -12,6 +12,7 @@ use latent_core::{
 };
 
 use super::LocalActivationJournal;
+use super::index::Slot;
 use super::record::{Ended, Record};
 use super::status::{ActivationStatus, Published};
 use crate::phase::{LifecycleEvent, LifecyclePhase, PhaseRefusal};
@@ -28,14 +29,20 @@ use crate::request::Lineage;
 pub struct JournalReservation {
     journal: Arc<LocalActivationJournal>,
     pub(super) record: Arc<Record>,
+    slot: Slot,
     latch: Arc<StopLatch>,
     ledger: Option<Arc<BudgetLedger>>,
     open: bool,
 }
 
 impl JournalReservation {
-    pub(super) fn new(journal: Arc<LocalActivationJournal>, record: Arc<Record>, latch: Arc<StopLatch>) -> Self {
-        Self { journal, record, latch, ledger: None, open: true }
+    pub(super) fn new(
+        journal: Arc<LocalActivationJournal>,
+        record: Arc<Record>,
+        slot: Slot,
+        latch: Arc<StopLatch>,
+    ) -> Self {
+        Self { journal, record, slot, latch, ledger: None, open: true }
     }
 
     /// Whose activation it is.
@@ -112,7 +119,7 @@ impl JournalReservation {
         let kept_max = self.journal.limits.config.declared_error_bytes_max;
         let ended = self.record.end(consumption, now, kept_max, decide)?;
         let Ended { outcome, progress, bytes, overruled, latch } = ended;
-        self.journal.settle(&self.record, now, bytes);
+        self.journal.settle(self.slot, now, bytes);
         drop((overruled, latch));
         Some(Published { outcome, progress })
     }

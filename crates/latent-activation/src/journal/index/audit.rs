@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::{CheckedConfig, Index, wide};
+use super::holdings::Holdings;
+use super::{CheckedConfig, Index};
+use crate::journal::config::wide;
 
 /// What a journal holds: counters, read in constant time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,27 +54,29 @@ impl Index {
 
     /// Recounts everything. Takes time in proportion to the records.
     pub(in super::super) fn audit(&self, limits: &CheckedConfig) -> Result<JournalSnapshot, JournalDiscrepancy> {
-        let places = || self.tenants.values().flat_map(|holdings| holdings.by_id.values());
-        let by_id = places().count();
-        let by_serial = self.tenants.values().map(|holdings| holdings.by_serial.len()).sum::<usize>();
-        let retained = || self.retained.iter().flatten();
-        let in_place = retained().filter(|retained| {
-            let holdings = self.tenants.get(retained.record.tenant());
-            let place = holdings.and_then(|holdings| holdings.by_id.get(retained.record.activation_id().as_str()));
-            let index = place.and_then(|place| self.place_of(place.retained?));
-            let there = index.and_then(|index| self.retained[index].as_ref());
-            there.is_some_and(|there| std::ptr::eq(there, *retained))
+        let counts = self.tenants.iter().map(Holdings::count);
+        let (by_id, in_order) = counts.fold((0, 0), |sum, (ids, places)| (sum.0 + ids, sum.1 + places));
+        let retained = || self.slots.iter().filter_map(|held| held.standing.retained());
+        let found = self.slots.iter().filter(|held| {
+            let holdings = self.tenants.get(held.tenant);
+            let slot = holdings.and_then(|holdings| holdings.by_id(held.record.activation_id()));
+            slot.and_then(|slot| self.slots.get(slot)).is_some_and(|found| std::ptr::eq(found, *held))
         });
-        let active = places().filter(|place| place.retained.is_none()).count();
+        let under_way = self.slots.iter().filter(|held| held.standing.retained().is_none()).count();
+        let (aged, ages_hold_together) = self.ages.walk(&self.slots, self.terminal);
         let held = self.reserved_bytes + self.retained_bytes;
-        let empty_tenants = self.tenants.values().filter(|holdings| holdings.by_id.is_empty()).count();
+        let without_record = self.tenants.iter().filter(|holdings| holdings.count().0 == 0).count();
         let equal = [
-            ("records", self.active + self.terminal, by_id),
-            ("records in order of reception", by_serial, by_id),
-            ("activations under way", self.active, active),
+            ("records", self.active + self.terminal, self.slots.iter().count()),
+            ("records found by their id", by_id, found.count()),
+            ("records that have an id", self.active + self.terminal, by_id),
+            ("records in order of reception", in_order, by_id),
+            ("activations under way", self.active, under_way),
             ("ended records", self.terminal, retained().count()),
-            ("ended records in their place", self.terminal, in_place.count()),
-            ("tenants without a record", 0, empty_tenants),
+            ("ended records in order of their ends", self.terminal, aged),
+            ("breaks in the order of ends", 0, usize::from(!ages_hold_together)),
+            ("tenants", self.tenants.iter().count(), self.tenants.len()),
+            ("tenants without a record", 0, without_record),
             ("loose ends in the memory of evicted ids", 0, usize::from(!self.evicted.holds_together())),
         ];
         let equal = equal.map(|(what, counted, found)| (what, wide(counted), wide(found)));

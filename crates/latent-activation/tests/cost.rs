@@ -42,7 +42,8 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const RETAINED: usize = 65_536;
-const ROUNDS: u32 = 400_000;
+const BATCH: u32 = 1000;
+const BATCHES: usize = 400;
 
 struct Node {
     journal: Arc<LocalActivationJournal>,
@@ -90,18 +91,22 @@ impl Node {
 }
 
 #[test]
-fn an_activation_costs_the_journal_a_record_a_latch_and_a_part_of_an_index() {
+fn an_activation_costs_the_journal_two_allocations_its_record_and_its_latch() {
     let node = Node::new();
     (0..RETAINED * 2).for_each(|_| node.activation());
     let before = ALLOCATIONS.with(Cell::get);
-    let started = Instant::now();
-    (0..ROUNDS).for_each(|_| node.activation());
-    let elapsed = started.elapsed();
-    let per_thousand = (ALLOCATIONS.with(Cell::get) - before) * 1000 / u64::from(ROUNDS);
-    let each: Duration = elapsed / ROUNDS;
-    println!("{each:?} and {per_thousand} allocations in a thousand activations, {RETAINED} records retained");
-    // Two of its own; the ordered index splits a node now and then, and the memory of evicted ids is full by now.
-    assert!((2000..2300).contains(&per_thousand), "{per_thousand}");
+    let mut batches: [Duration; BATCHES] = std::array::from_fn(|_| {
+        let started = Instant::now();
+        (0..BATCH).for_each(|_| node.activation());
+        started.elapsed() / BATCH
+    });
+    let activations = u64::from(BATCH) * BATCHES as u64;
+    let per_thousand = (ALLOCATIONS.with(Cell::get) - before) * 1000 / activations;
+    batches.sort();
+    let (best, median) = (batches[0], batches[BATCHES / 2]);
+    println!("best {best:?}, median {median:?}, {per_thousand} allocations a thousand, {RETAINED} records retained");
+    // The record and its latch. The indexes have grown to their size by now.
+    assert_eq!(per_thousand, 2000);
     let audit = node.journal.audit().unwrap();
     assert_eq!((audit.active, audit.terminal), (0, RETAINED));
 }

@@ -26,7 +26,7 @@ mod slots;
 pub use audit::{JournalDiscrepancy, JournalSnapshot};
 
 use ages::Ages;
-use holdings::Tenants;
+use holdings::{Holdings, Tenants};
 pub(super) use slots::Slot;
 use slots::{Retained, Slots};
 
@@ -111,7 +111,7 @@ impl Index {
         let Some(reserved) = reserved.filter(|reserved| *reserved <= aggregate_bytes_max) else {
             return Err(Refused::BytesFull { aggregate_bytes_max });
         };
-        if holdings.is_some_and(|holdings| holdings.is_out_of_serials()) {
+        if holdings.is_some_and(Holdings::is_out_of_serials) {
             return Err(Refused::SequenceExhausted);
         }
         if let Some(slot) = expired {

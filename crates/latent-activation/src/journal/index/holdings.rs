@@ -119,7 +119,9 @@ impl Holdings {
     /// Empties the place of `serial`. Empty places at the front go at once; those in between when they have become more
     /// than the others.
     fn leave(&mut self, serial: u64) {
-        if let Ok(index) = self.order.binary_search_by_key(&serial, |(serial, _)| *serial) {
+        let is_oldest = self.order.front().is_some_and(|(oldest, _)| *oldest == serial);
+        let index = if is_oldest { Ok(0) } else { self.order.binary_search_by_key(&serial, |(serial, _)| *serial) };
+        if let Ok(index) = index {
             self.order[index].1 = None;
         }
         while self.order.front().is_some_and(|(_, slot)| slot.is_none()) {

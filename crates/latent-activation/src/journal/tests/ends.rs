@@ -265,10 +265,10 @@ fn a_panic_of_the_owner_leaves_a_terminal_record() {
 fn a_drop_counts_from_the_latest_time_that_the_journal_was_told() {
     let (journal, start) = (standard(), moment());
     let reservation = reserve(&journal, "t", "a", start);
-    let seen = later(start, Duration::from_secs(60));
+    let seen = later(start, Duration::from_mins(1));
     assert_eq!(journal.sweep(seen.monotonic), 0);
     drop(reservation);
-    assert_eq!(terminal_of(&journal, "a", seen).since_start, Duration::from_secs(60));
+    assert_eq!(terminal_of(&journal, "a", seen).since_start, Duration::from_mins(1));
 }
 
 #[test]

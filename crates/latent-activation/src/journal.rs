@@ -16,6 +16,8 @@ use std::sync::{Mutex, MutexGuard};
 
 mod config;
 
+mod course;
+
 mod evicted;
 
 mod index;

@@ -38,5 +38,5 @@ pub use id_source::{ActivationIdSource, RandomActivationIdSource};
 pub use journal::{JournalReservation, LocalActivationJournal, LocalActivationJournalConfig};
 pub use outcome::from_execution;
 pub use phase::{LifecycleEvent, LifecyclePhase, Moment, Progress};
-pub use precedence::{DispositionFailure, EndCause, Evidence, conclude};
+pub use precedence::{DispositionFailure, EndCause, Evidence, conclude, conclude_denial};
 pub use request::{ActivationRequest, Lineage, RequestLimits, ValidRequest};

@@ -48,6 +48,11 @@ impl LifecyclePhase {
     pub fn successor(self) -> Option<Self> {
         Self::ALL.get(self as usize + 1).copied()
     }
+
+    /// Whether `to` may follow.
+    pub(crate) fn follow(self, to: Self) -> Result<(), PhaseRefusal> {
+        if to as usize == self as usize + 1 { Ok(()) } else { Err(PhaseRefusal::OutOfOrder { at: self, asked: to }) }
+    }
 }
 
 impl fmt::Display for LifecyclePhase {
@@ -60,7 +65,7 @@ impl fmt::Display for LifecyclePhase {
 pub const EVENTS_MAX: usize = LifecyclePhase::ALL.len() + 1;
 
 /// The number of an activation's first event.
-const FIRST_SEQUENCE: u64 = 1;
+pub(crate) const FIRST_SEQUENCE: u64 = 1;
 
 /// One moment on both clocks, the monotonic one read first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +75,29 @@ pub struct Moment {
     /// On the clock that people read.
     pub wall: SystemTime,
 }
+
+impl Moment {
+    /// Monotonic nanoseconds from here to `now`; none when that was before.
+    pub(crate) fn nanos_until(&self, now: Instant) -> u64 {
+        let elapsed = now.saturating_duration_since(self.monotonic);
+        elapsed.as_secs().saturating_mul(NANOS_PER_SEC).saturating_add(elapsed.subsec_nanos().into())
+    }
+
+    /// The event numbered `sequence`, so many nanoseconds from here.
+    pub(crate) fn event(
+        &self,
+        sequence: u64,
+        phase: LifecyclePhase,
+        terminal: Option<TerminalState>,
+        nanos: u64,
+    ) -> LifecycleEvent {
+        let since_start = Duration::from_nanos(nanos);
+        let at = self.wall.checked_add(since_start).unwrap_or(self.wall);
+        LifecycleEvent { sequence, phase, terminal, since_start, at }
+    }
+}
+
+const NANOS_PER_SEC: u64 = 1_000_000_000;
 
 /// Something that happened to an activation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,6 +171,16 @@ impl Progress {
         Some(Self { first_sequence, ..Self::received(at) })
     }
 
+    /// One that has reached a phase for each of `since_start_nanos`, besides the first.
+    pub(crate) fn restored(received: Moment, since_start_nanos: impl Iterator<Item = u64>) -> Self {
+        let mut progress = Self::received(received);
+        for (phase, nanos) in LifecyclePhase::ALL.into_iter().skip(1).zip(since_start_nanos) {
+            progress.phase = phase;
+            progress.since_start_nanos[phase as usize] = nanos;
+        }
+        progress
+    }
+
     /// Where the activation is, or was when it ended.
     #[must_use]
     pub fn phase(&self) -> LifecyclePhase {
@@ -167,9 +205,7 @@ impl Progress {
     /// [`PhaseRefusal`] when another phase comes next or the activation has ended; nothing changes.
     pub fn advance(&mut self, to: LifecyclePhase, now: Instant) -> Result<LifecycleEvent, PhaseRefusal> {
         self.still_live()?;
-        if self.phase.successor() != Some(to) {
-            return Err(PhaseRefusal::OutOfOrder { at: self.phase, asked: to });
-        }
+        self.phase.follow(to)?;
         let nanos = self.elapsed_nanos(now);
         self.phase = to;
         Ok(self.record(nanos))
@@ -204,9 +240,7 @@ impl Progress {
     }
 
     fn elapsed_nanos(&self, now: Instant) -> u64 {
-        let elapsed = now.saturating_duration_since(self.received.monotonic);
-        let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-        nanos.max(self.since_start_nanos[self.last_index()])
+        self.received.nanos_until(now).max(self.since_start_nanos[self.last_index()])
     }
 
     /// One event a phase that was reached, and the terminal one.
@@ -222,14 +256,9 @@ impl Progress {
 
     fn event(&self, index: usize) -> LifecycleEvent {
         let ended = index > self.phase as usize;
-        let since_start = Duration::from_nanos(self.since_start_nanos[index]);
-        LifecycleEvent {
-            sequence: self.first_sequence + index as u64,
-            phase: if ended { self.phase } else { LifecyclePhase::ALL[index] },
-            terminal: if ended { self.terminal } else { None },
-            since_start,
-            at: self.received.wall.checked_add(since_start).unwrap_or(self.received.wall),
-        }
+        let phase = if ended { self.phase } else { LifecyclePhase::ALL[index] };
+        let terminal = if ended { self.terminal } else { None };
+        self.received.event(self.first_sequence + index as u64, phase, terminal, self.since_start_nanos[index])
     }
 }
 

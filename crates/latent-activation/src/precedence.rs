@@ -3,7 +3,9 @@
 //! The facts are gathered once, at the hand-over of the result; what is learnt later, except a failed disposition,
 //! changes nothing (`activation-containment.md`, "Race and error precedence").
 
-use latent_core::{ActivationOutcome, CellId, ErrorDetail, ExecutionOutcome, PlatformError, PlatformErrorCode};
+use latent_core::{
+    ActivationOutcome, CellId, ErrorDetail, ExecutionOutcome, PlatformError, PlatformErrorCode, TerminalState,
+};
 
 use crate::outcome::from_execution;
 
@@ -133,6 +135,23 @@ impl Evidence {
 pub fn conclude(evidence: Evidence) -> ActivationOutcome {
     let (outcome, _overruled) = conclude_keeping(evidence);
     outcome
+}
+
+/// The one outcome of an activation that was denied before it had a cell, by a quota or by a full queue. As
+/// [`conclude`], but for a node that has too little `resource-exhausted` is a refusal: the activation used up nothing
+/// (`activation-lifecycle.md`, "Resolution and lifecycle": denied admission is rejected).
+#[must_use]
+pub fn conclude_denial(evidence: Evidence) -> ActivationOutcome {
+    let (outcome, _overruled) = denial_keeping(evidence);
+    outcome
+}
+
+pub(crate) fn denial_keeping(evidence: Evidence) -> (ActivationOutcome, Option<Evidence>) {
+    let (mut outcome, overruled) = conclude_keeping(evidence);
+    if let ActivationOutcome::Failed { terminal_state: state @ TerminalState::ResourceExhausted, .. } = &mut outcome {
+        *state = TerminalState::Rejected;
+    }
+    (outcome, overruled)
 }
 
 /// The one outcome, and the evidence where something overruled what the execution came to: payloads may be costly to drop,

@@ -1,7 +1,7 @@
 //! One activation's record: its course, and the registration on which cancels and its end are put in order.
 //!
 //! Invariant: the registration goes `Live -> CancellationAccepted -> Terminal` or `Live -> Terminal`, under one lock, and
-//! never back. Whoever comes first decides: an accepted cancel is in the end that follows, and an end that is
+//! never back. The course of phases needs no lock, for it has one writer. Whoever comes first decides: an accepted cancel is in the end that follows, and an end that is
 //! published is not cancelled. Latches are woken and dropped, and overruled payloads dropped, outside the lock.
 
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use loom::sync::{Mutex, MutexGuard};
 use std::sync::{Mutex, MutexGuard};
 
 use super::config::{DETAIL_BYTES, FIELD_BYTES, RECORD_BYTES, wide};
+use super::course::Course;
 use super::status::{ActivationStatus, ActivationSummary, RetainedDeclaredError, RetainedOutcome, TerminalRecord};
 use crate::cancel::{CancelDisposition, REASON_BYTES_MAX};
 use crate::phase::{LifecycleEvent, LifecyclePhase, Moment, PhaseRefusal, Progress};
@@ -28,12 +29,12 @@ use crate::request::Lineage;
 pub(super) struct Record {
     tenant: TenantId,
     lineage: Lineage,
+    course: Course,
     state: Mutex<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    progress: Progress,
     resolved: Option<ResolvedRevision>,
     /// There until the end.
     latch: Option<Arc<StopLatch>>,
@@ -59,13 +60,8 @@ pub(super) struct Ended {
 
 impl Record {
     pub(super) fn new(tenant: TenantId, lineage: Lineage, received: Moment, latch: Arc<StopLatch>) -> Self {
-        let state = State {
-            progress: Progress::received(received),
-            resolved: None,
-            latch: Some(latch),
-            registration: Registration::Live,
-        };
-        Self { tenant, lineage, state: Mutex::new(state) }
+        let state = State { resolved: None, latch: Some(latch), registration: Registration::Live };
+        Self { tenant, lineage, course: Course::received(received), state: Mutex::new(state) }
     }
 
     pub(super) fn tenant(&self) -> &TenantId {
@@ -80,14 +76,15 @@ impl Record {
         &self.lineage
     }
 
+    /// Goes on to the next phase, without the lock. For the reservation's holder alone, before the end.
     pub(super) fn advance(&self, to: LifecyclePhase, now: Instant) -> Result<LifecycleEvent, PhaseRefusal> {
-        self.lock().progress.advance(to, now)
+        self.course.advance(to, now)
     }
 
     /// Pins the revision, and is [`LifecyclePhase::Resolved`] with it.
     pub(super) fn resolve(&self, revision: ResolvedRevision, now: Instant) -> Result<LifecycleEvent, PhaseRefusal> {
         let mut state = self.lock();
-        let event = state.progress.advance(LifecyclePhase::Resolved, now)?;
+        let event = self.course.advance(LifecyclePhase::Resolved, now)?;
         state.resolved = Some(revision);
         Ok(event)
     }
@@ -116,12 +113,14 @@ impl Record {
     ) -> Option<Ended> {
         let mut guard = self.lock();
         let state = &mut *guard;
-        if state.progress.terminal().is_some() {
-            return None;
-        }
-        let accepted = matches!(state.registration, Registration::CancellationAccepted(_));
+        let accepted = match &state.registration {
+            Registration::Terminal { .. } => return None,
+            Registration::CancellationAccepted(_) => true,
+            Registration::Live => false,
+        };
         let (outcome, overruled) = decide(accepted);
-        let event = state.progress.finish(outcome.terminal_state(), now).ok()?;
+        let mut progress = self.course.progress();
+        let event = progress.finish(outcome.terminal_state(), now).ok()?;
         let retained = RetainedOutcome::of(&outcome, declared_error_bytes_max);
         let record = TerminalRecord {
             state: outcome.terminal_state(),
@@ -136,11 +135,12 @@ impl Record {
         };
         let bytes = self.bytes(state.resolved.as_ref(), cancel_reason.as_deref(), &record.outcome);
         state.registration = Registration::Terminal { record, cancel_reason };
-        Some(Ended { outcome, progress: state.progress, bytes, overruled, latch: state.latch.take() })
+        Some(Ended { outcome, progress, bytes, overruled, latch: state.latch.take() })
     }
 
     pub(super) fn status(&self) -> ActivationStatus {
         let state = self.lock();
+        let progress = self.seen(&state);
         let (cancel_reason, terminal) = match &state.registration {
             Registration::Live => (None, None),
             Registration::CancellationAccepted(reason) => (Some(reason.clone()), None),
@@ -148,9 +148,9 @@ impl Record {
         };
         ActivationStatus {
             lineage: self.lineage.clone(),
-            phase: state.progress.phase(),
-            sequence: state.progress.last().sequence,
-            received_at: state.progress.received_at().wall,
+            phase: progress.phase(),
+            sequence: progress.last().sequence,
+            received_at: self.received_at().wall,
             resolved: state.resolved.clone(),
             cancel_reason,
             terminal,
@@ -159,11 +159,12 @@ impl Record {
 
     pub(super) fn summary(&self) -> ActivationSummary {
         let state = self.lock();
+        let progress = self.seen(&state);
         ActivationSummary {
             activation_id: self.activation_id().clone(),
-            phase: state.progress.phase(),
-            terminal: state.progress.terminal(),
-            received_at: state.progress.received_at().wall,
+            phase: progress.phase(),
+            terminal: progress.terminal(),
+            received_at: self.received_at().wall,
             cancel_accepted: match &state.registration {
                 Registration::Live => false,
                 Registration::CancellationAccepted(_) => true,
@@ -172,18 +173,35 @@ impl Record {
         }
     }
 
+    /// The events up to now.
     pub(super) fn progress(&self) -> Progress {
-        self.lock().progress
+        self.seen(&self.lock())
+    }
+
+    /// When the activation was received.
+    pub(super) fn received_at(&self) -> Moment {
+        self.course.received_at()
+    }
+
+    /// The course and, once there is one, the end. Under the lock, so that an end is seen with every phase before it.
+    fn seen(&self, state: &State) -> Progress {
+        let mut progress = self.course.progress();
+        if let Registration::Terminal { record, .. } = &state.registration {
+            let ended = self.received_at().monotonic.checked_add(record.since_start);
+            let ended = ended.expect("the end is an instant that there was");
+            let _again = progress.finish(record.state, ended);
+        }
+        progress
     }
 
     /// Counts every text as if it were allocated, so that the sum never exceeds what is computed from the bounds.
     fn bytes(&self, resolved: Option<&ResolvedRevision>, reason: Option<&str>, outcome: &RetainedOutcome) -> u64 {
-        let parent = self.lineage.parent_activation_id().map_or("", ActivationId::as_str);
-        let root = self.lineage.root_activation_id().as_str();
-        let own = [self.tenant.as_str(), self.activation_id().as_str(), root, parent, reason.unwrap_or_default()];
-        let resolved = resolved.map(|to| [to.service.as_str(), to.route.as_str(), to.deployment.as_str()]);
-        let names = own.into_iter().chain(resolved.into_iter().flatten());
-        let texts: u64 = names.map(|name| wide(name.len())).sum();
+        let parent = self.lineage.parent_activation_id().map_or(0, |parent| parent.as_str().len());
+        let root = self.lineage.root_activation_id().as_str().len();
+        let own = self.tenant.as_str().len() + self.activation_id().as_str().len() + root + parent;
+        let resolved =
+            resolved.map_or(0, |to| to.service.as_str().len() + to.route.as_str().len() + to.deployment.as_str().len());
+        let texts = wide(own + resolved + reason.map_or(0, str::len));
         RECORD_BYTES + texts + outcome_bytes(outcome)
     }
 

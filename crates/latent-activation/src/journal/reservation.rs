@@ -1,6 +1,6 @@
 //! The right to move one activation on and to publish its end: the only one there is.
 //!
-//! Invariant: a reservation ends its record exactly once, by `publish`, by `abandon`, or by being dropped.
+//! Invariant: a reservation ends its record exactly once, by publishing, by `abandon`, or by being dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::index::Slot;
 use super::record::{Ended, Record};
 use super::status::{ActivationStatus, Published};
 use crate::phase::{LifecycleEvent, LifecyclePhase, PhaseRefusal};
-use crate::precedence::{Evidence, conclude_keeping};
+use crate::precedence::{Evidence, conclude_keeping, denial_keeping};
 use crate::request::Lineage;
 
 /// A place in the journal, with room for the end that will be published in it. Dropped, it leaves the record of an
@@ -98,16 +98,33 @@ impl JournalReservation {
     /// Publishes the end. Whether a cancel was accepted is decided here, against every canceller at once: what
     /// `evidence` says of it is replaced. Later cancels are told the state.
     #[must_use = "the outcome is what the caller gets"]
-    pub fn publish(mut self, evidence: Evidence, consumption: BudgetConsumption, now: Instant) -> Published {
-        self.open = false;
-        let decide = |cancel_accepted| conclude_keeping(Evidence { cancel_accepted, ..evidence });
-        self.end(consumption, now, decide).expect("publishing consumes the reservation, which alone can publish")
+    pub fn publish(self, evidence: Evidence, consumption: BudgetConsumption, now: Instant) -> Published {
+        self.publish_as(conclude_keeping, evidence, consumption, now)
+    }
+
+    /// Publishes the end of an activation that was denied before it had a cell: as [`Self::publish`], but
+    /// `resource-exhausted` is a refusal ([`conclude_denial`](crate::precedence::conclude_denial)).
+    #[must_use = "the outcome is what the caller gets"]
+    pub fn publish_denial(self, evidence: Evidence, now: Instant) -> Published {
+        self.publish_as(denial_keeping, evidence, BudgetConsumption::default(), now)
     }
 
     /// Publishes that nobody waits for the activation any more, unless a cancel was accepted before.
     pub fn abandon(mut self, consumption: BudgetConsumption, now: Instant) {
         self.open = false;
         let _published = self.end(consumption, now, given_up);
+    }
+
+    fn publish_as(
+        mut self,
+        conclude: fn(Evidence) -> (ActivationOutcome, Option<Evidence>),
+        evidence: Evidence,
+        consumption: BudgetConsumption,
+        now: Instant,
+    ) -> Published {
+        self.open = false;
+        let decide = |cancel_accepted| conclude(Evidence { cancel_accepted, ..evidence });
+        self.end(consumption, now, decide).expect("publishing consumes the reservation, which alone can publish")
     }
 
     fn end(
@@ -142,7 +159,7 @@ impl Drop for JournalReservation {
     fn drop(&mut self) {
         if self.open {
             let consumption = self.ledger.as_ref().map(|ledger| ledger.consumption()).unwrap_or_default();
-            let received = self.record.progress().received_at().monotonic;
+            let received = self.record.received_at().monotonic;
             let now = self.journal.latest(received);
             let _published = self.end(consumption, now, given_up);
         }

@@ -105,6 +105,25 @@ fn every_end_has_the_specifications_classification() {
 }
 
 #[test]
+fn a_denied_activation_is_rejected_where_one_that_ran_out_is_exhausted() {
+    let full = || PlatformError::new(PlatformErrorCode::ResourceExhausted, "the queue is full").retryable();
+    let unavailable = || PlatformError::new(PlatformErrorCode::Unavailable, "no cell is left");
+    let denied = |error: PlatformError, deadline_elapsed| {
+        let (journal, at) = (standard(), moment());
+        let denial = Evidence { deadline_elapsed, ..evidence(ExecutionOutcome::Failed(error)) };
+        let published = reserve(&journal, "t", "a", at).publish_denial(denial, at.monotonic);
+        assert_eq!(state_of(&journal, "t", "a", at), Some(published.outcome.terminal_state()));
+        published.outcome
+    };
+    let rejected = ActivationOutcome::Failed { terminal_state: TerminalState::Rejected, error: full() };
+    assert_eq!(denied(full(), false), rejected);
+    assert_eq!(denied(full(), true).terminal_state(), TerminalState::DeadlineExceeded);
+    assert_eq!(denied(unavailable(), false).terminal_state(), TerminalState::DependencyFailed);
+    let (ran_out, _) = ended(ExecutionOutcome::Failed(full()));
+    assert_eq!(ran_out.terminal_state(), TerminalState::ResourceExhausted);
+}
+
+#[test]
 fn success_and_declared_error_stay_distinct_in_the_record() {
     let (_, success) = ended(ExecutionOutcome::Returned(Payload::json("{\"err\":1}")));
     let RetainedOutcome::Succeeded(summary) = success.outcome else { panic!("{:?}", success.outcome) };

@@ -5,13 +5,16 @@
 #![expect(clippy::disallowed_methods, reason = "tests make their own instants")]
 
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use latent_activation::journal::{JournalReservation, Lookup};
 use latent_activation::{
-    CancelDisposition, Evidence, Lineage, LocalActivationJournal, LocalActivationJournalConfig, Moment,
+    CancelDisposition, Evidence, LifecyclePhase, Lineage, LocalActivationJournal, LocalActivationJournalConfig, Moment,
 };
-use latent_core::{ActivationId, BudgetConsumption, ExecutionOutcome, Payload, TenantId, TerminalState};
+use latent_core::{
+    ActivationId, BudgetConsumption, DeploymentId, ExecutionOutcome, Payload, ResolvedRevision, RevisionId, RouteName,
+    ServiceName, Sha256Digest, TenantId, TerminalState,
+};
 use loom::thread;
 
 fn tenant() -> TenantId {
@@ -47,6 +50,19 @@ fn publish(reservation: JournalReservation, at: Instant) -> TerminalState {
 fn terminal(journal: &LocalActivationJournal, at: Instant) -> Option<TerminalState> {
     let status = journal.status(&tenant(), &id(), at).found().expect("the record stays");
     status.terminal.map(|terminal| terminal.state)
+}
+
+fn resolved() -> ResolvedRevision {
+    let digest = Sha256Digest::of(b"component");
+    ResolvedRevision {
+        tenant: tenant(),
+        service: ServiceName::new("s").unwrap(),
+        route: RouteName::new("default").unwrap(),
+        deployment: DeploymentId::new("d").unwrap(),
+        revision: RevisionId::new(digest),
+        release: digest,
+        route_generation: 1,
+    }
 }
 
 /// What a cancel's answer and a published state have to agree on.
@@ -116,6 +132,24 @@ fn a_query_against_publication_sees_one_state_or_the_other_and_never_goes_back()
         assert!(second.is_none() || second == Some(published));
         audit.unwrap();
         journal.audit().unwrap();
+    });
+}
+
+#[test]
+fn a_query_against_an_advance_sees_a_phase_with_its_time() {
+    let at = Instant::now();
+    loom::model(move || {
+        let journal = journal();
+        let mut reservation = reserve(&journal, at).unwrap();
+        let asker = thread::spawn({
+            let journal = journal.clone();
+            move || journal.events(&tenant(), &id(), at).found().unwrap()
+        });
+        reservation.resolved(resolved(), at + Duration::from_secs(1)).unwrap();
+        reservation.advance(LifecyclePhase::Admitted, at + Duration::from_secs(2)).unwrap();
+        for event in asker.join().unwrap() {
+            assert_eq!(event.since_start, Duration::from_secs(event.sequence - 1), "{event:?}");
+        }
     });
 }
 

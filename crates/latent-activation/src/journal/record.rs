@@ -1,8 +1,9 @@
 //! One activation's record: its course, and the registration on which cancels and its end are put in order.
 //!
 //! Invariant: the registration goes `Live -> CancellationAccepted -> Terminal` or `Live -> Terminal`, under one lock, and
-//! never back. The course of phases needs no lock, for it has one writer. Whoever comes first decides: an accepted cancel is in the end that follows, and an end that is
-//! published is not cancelled. Latches are woken and dropped, and overruled payloads dropped, outside the lock.
+//! never back. Whoever comes first decides: an accepted cancel is in the end that follows, and an end that is
+//! published is not cancelled. Latches are woken and dropped, and overruled payloads dropped, outside the lock. The
+//! course of phases needs no lock, because it has one writer.
 
 use std::sync::Arc;
 use std::sync::PoisonError;

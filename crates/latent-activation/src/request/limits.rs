@@ -12,7 +12,8 @@ pub struct RequestLimits {
     pub id_bytes_max: usize,
     /// Bytes of the contract's name and of the function's, each. Default 512.
     pub target_bytes_max: usize,
-    /// Bytes of the payload. Default 8 MiB.
+    /// Bytes of the payload. A payload that is a slice keeps the whole buffer it was cut from, which cannot be seen here:
+    /// whoever reads payloads from a transport gives each a buffer of its own. Default 8 MiB.
     pub payload_bytes_max: usize,
     /// Bytes of `traceparent`. Default 256.
     pub trace_parent_bytes_max: usize,

@@ -198,7 +198,10 @@ fn spare_allocation_counts_for_a_string_and_for_all_together() {
 fn what_is_kept_has_no_spare_allocation() {
     let mut key = String::with_capacity(1000);
     key.push_str("once");
-    let valid = validate(ActivationRequest { idempotency_key: Some(key), ..request() }).unwrap();
+    let mut metadata = Vec::with_capacity(100);
+    metadata.extend([entry("a", "1"), entry("b", "2")]);
+    let valid = validate(ActivationRequest { idempotency_key: Some(key), metadata, ..request() }).unwrap();
+    assert_eq!(valid.context().metadata.capacity(), 2);
     let kept = valid.context().idempotency_key.clone().unwrap().into_string();
     assert_eq!((kept.as_str(), kept.capacity()), ("once", 4));
 }

@@ -40,13 +40,15 @@ impl ActivationRequest {
             ids,
         )?;
         let boxed = |text: Option<String>| text.map(String::into_boxed_str);
-        let metadata = self.metadata.into_iter().map(|(key, value)| (key.into_boxed_str(), value.into_boxed_str()));
+        // Collecting would keep the allocation that came, spare room and all.
+        let mut metadata = Vec::with_capacity(self.metadata.len());
+        metadata.extend(self.metadata.into_iter().map(|(key, value)| (key.into_boxed_str(), value.into_boxed_str())));
         let context = CallContext {
             trace_parent: boxed(self.trace.parent),
             trace_state: boxed(self.trace.state),
             idempotency_key: boxed(self.idempotency_key),
             retry_count: self.retry_count,
-            metadata: metadata.collect(),
+            metadata,
         };
         Ok(ValidRequest {
             lineage,

@@ -193,3 +193,62 @@ fn an_overruled_payload_is_dropped_outside_every_lock() {
     assert_eq!(outcome.terminal_state(), TerminalState::Cancelled);
     assert_eq!(calls_back.calls.load(Ordering::Relaxed), 1);
 }
+
+#[test]
+fn a_storm_of_activations_cancels_and_questions_ends_each_exactly_once() {
+    const OWNERS: usize = 4;
+    const EACH: usize = 1500;
+    let config = LocalActivationJournalConfig { active_max: OWNERS, terminal_max: 100, ..Default::default() };
+    let (journal, at) = (journal(config), moment());
+    let running = AtomicUsize::new(OWNERS);
+    let ends = thread::scope(|scope| {
+        let owners: Vec<_> = (0..OWNERS)
+            .map(|owner| {
+                let (journal, running) = (&journal, &running);
+                scope.spawn(move || {
+                    let mut ends = [0_usize; 3];
+                    for round in 0..EACH {
+                        let text = format!("a{round}");
+                        let of = ["t", "u", "v", "w"][owner];
+                        let reservation = reserve(journal, of, &text, at);
+                        if round % 7 == 0 {
+                            drop(reservation);
+                            ends[2] += 1;
+                            continue;
+                        }
+                        let outcome = publish(reservation, returned(), at);
+                        let answer = cancel(journal, of, &text, "late", at);
+                        let evicted = answer == NotFound;
+                        assert!(evicted || answer == AlreadyTerminal(outcome.terminal_state()), "{answer:?}");
+                        ends[usize::from(outcome.terminal_state() == TerminalState::Cancelled)] += 1;
+                    }
+                    running.fetch_sub(1, Ordering::Relaxed);
+                    ends
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            let mut round = 0;
+            while running.load(Ordering::Relaxed) > 0 {
+                for of in ["t", "u", "v", "w"] {
+                    let page = journal.list(&tenant(of), None, 3, at.monotonic);
+                    for row in page.rows {
+                        let _answer = journal.cancel(&tenant(of), &row.activation_id, "storm", at.monotonic);
+                        let events = journal.events(&tenant(of), &row.activation_id, at.monotonic).found();
+                        let terminal =
+                            |events: &Vec<LifecycleEvent>| events.iter().filter(|e| e.terminal.is_some()).count();
+                        assert!(events.as_ref().is_none_or(|events| terminal(events) <= 1));
+                    }
+                }
+                round += 1;
+                if round % 16 == 0 {
+                    journal.audit().unwrap();
+                }
+            }
+        });
+        owners.into_iter().map(|owner| owner.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(ends.iter().flatten().sum::<usize>(), OWNERS * EACH);
+    let audit = journal.audit().unwrap();
+    assert_eq!((audit.active, audit.terminal, audit.reserved_bytes), (0, 100, 0));
+}

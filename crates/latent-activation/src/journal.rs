@@ -1,6 +1,6 @@
 //! The bounded journal of a node: every activation under way and the recent ends, each tenant's for itself.
 //!
-//! Invariant: two kinds of lock, never one inside the other. The short one around the [index](index) is taken to reserve,
+//! Invariant: two kinds of lock, never one inside the other. The short one around the index is taken to reserve,
 //! to settle an end and to find a record; everything about one activation happens under its own record's. Under
 //! neither is anything woken, awaited or dropped that could call back.
 

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use foldhash::fast::RandomState;
 use latent_core::error::cut;
-use latent_core::{ActivationId, ErrorDetail, PlatformError, PlatformErrorCode, StopLatch, TenantId};
+use latent_core::{ActivationId, ErrorDetail, PlatformError, PlatformErrorCode, StopLatch, TenantId, TerminalState};
 
 /// The longest cancel reason that is kept, in bytes. Longer ones are cut.
 pub const REASON_BYTES_MAX: usize = 256;
@@ -21,7 +21,9 @@ pub enum CancelDisposition {
     /// The activation is registered and has been told to stop, now or by an earlier cancel. Not a proof that it has
     /// stopped, nor, for one that had handed over its result already, that the result will change.
     Accepted,
-    /// The tenant has no such activation under way.
+    /// The activation's end has been published, as this. Only a journal knows; a registry has forgotten it by then.
+    AlreadyTerminal(TerminalState),
+    /// The tenant has no such activation under way, nor a record of one.
     NotFound,
 }
 

@@ -3,7 +3,9 @@
 //! The facts are gathered once, at the hand-over of the result; what is learnt later, except a failed disposition,
 //! changes nothing (`activation-containment.md`, "Race and error precedence").
 
-use latent_core::{ActivationOutcome, CellId, ErrorDetail, ExecutionOutcome, PlatformError, PlatformErrorCode};
+use latent_core::{
+    ActivationOutcome, CellId, ErrorDetail, ExecutionOutcome, PlatformError, PlatformErrorCode, TerminalState,
+};
 
 use crate::outcome::from_execution;
 
@@ -131,12 +133,37 @@ impl Evidence {
 /// The one outcome that the evidence amounts to.
 #[must_use]
 pub fn conclude(evidence: Evidence) -> ActivationOutcome {
-    match (evidence.cause(), evidence.disposition_failure) {
-        (EndCause::DispositionFailed, Some(failure)) => ActivationOutcome::failed(failure.error()),
-        (EndCause::Cancelled, _) => ActivationOutcome::failed(PlatformError::cancelled()),
-        (EndCause::DeadlineExceeded, _) => ActivationOutcome::failed(PlatformError::deadline_exceeded()),
-        _ => from_execution(evidence.execution),
+    let (outcome, _overruled) = conclude_keeping(evidence);
+    outcome
+}
+
+/// The one outcome of an activation that was denied before it had a cell, by a quota or by a full queue. As
+/// [`conclude`], but for a node that has too little `resource-exhausted` is a refusal: the activation used up nothing
+/// (`activation-lifecycle.md`, "Resolution and lifecycle": denied admission is rejected).
+#[must_use]
+pub fn conclude_denial(evidence: Evidence) -> ActivationOutcome {
+    let (outcome, _overruled) = denial_keeping(evidence);
+    outcome
+}
+
+pub(crate) fn denial_keeping(evidence: Evidence) -> (ActivationOutcome, Option<Evidence>) {
+    let (mut outcome, overruled) = conclude_keeping(evidence);
+    if let ActivationOutcome::Failed { terminal_state: state @ TerminalState::ResourceExhausted, .. } = &mut outcome {
+        *state = TerminalState::Rejected;
     }
+    (outcome, overruled)
+}
+
+/// The one outcome, and the evidence where something overruled what the execution came to: payloads may be costly to drop,
+/// and whoever concludes under a lock does that later.
+pub(crate) fn conclude_keeping(evidence: Evidence) -> (ActivationOutcome, Option<Evidence>) {
+    let error = match (evidence.cause(), &evidence.disposition_failure) {
+        (EndCause::DispositionFailed, Some(failure)) => failure.error(),
+        (EndCause::Cancelled, _) => PlatformError::cancelled(),
+        (EndCause::DeadlineExceeded, _) => PlatformError::deadline_exceeded(),
+        _ => return (from_execution(evidence.execution), None),
+    };
+    (ActivationOutcome::failed(error), Some(evidence))
 }
 
 #[cfg(test)]

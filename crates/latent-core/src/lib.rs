@@ -28,6 +28,6 @@ pub use outcome::{ActivationOutcome, ExecutionOutcome, MediaType, Payload, Termi
 pub use policy::{
     AdmissionPolicy, BudgetCeilings, Environment, ExecutionPolicy, ImportGrant, RevisionPolicy, Threading,
 };
-pub use principal::{Principal, PrincipalKind};
+pub use principal::{Caller, CallerError, Principal, PrincipalKind};
 pub use revision::{ResolvedRevision, RevisionId};
 pub use stop::{StopCause, StopLatch};

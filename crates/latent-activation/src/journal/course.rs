@@ -1,0 +1,51 @@
+//! The phases that one activation has reached: written by whoever holds its reservation, read by anybody, with no lock.
+//!
+//! Invariant: one writer at a time. A phase's time is stored before the phase is, so that whoever sees the phase sees
+//! the time; the end is no phase and is kept with the registration.
+
+#[cfg(latent_loom)]
+use loom::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+#[cfg(not(latent_loom))]
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+
+use std::time::Instant;
+
+use crate::phase::{FIRST_SEQUENCE, LifecycleEvent, LifecyclePhase, Moment, PhaseRefusal, Progress};
+
+#[derive(Debug)]
+pub(super) struct Course {
+    received: Moment,
+    /// The index of the last phase that was reached.
+    reached: AtomicU8,
+    /// When each phase after the first was reached, in nanoseconds since the reception.
+    since_start_nanos: [AtomicU64; LifecyclePhase::ALL.len() - 1],
+}
+
+impl Course {
+    pub(super) fn received(received: Moment) -> Self {
+        let since_start_nanos = std::array::from_fn(|_| AtomicU64::new(0));
+        Self { received, reached: AtomicU8::new(0), since_start_nanos }
+    }
+
+    pub(super) fn received_at(&self) -> Moment {
+        self.received
+    }
+
+    /// The live phases up to now.
+    pub(super) fn progress(&self) -> Progress {
+        let reached = usize::from(self.reached.load(Ordering::Acquire));
+        let times = self.since_start_nanos[..reached].iter().map(|nanos| nanos.load(Ordering::Relaxed));
+        Progress::restored(self.received, times)
+    }
+
+    /// Goes on to the next phase. For the one writer alone.
+    pub(super) fn advance(&self, to: LifecyclePhase, now: Instant) -> Result<LifecycleEvent, PhaseRefusal> {
+        let reached = usize::from(self.reached.load(Ordering::Relaxed));
+        LifecyclePhase::ALL[reached].follow(to)?;
+        let before = reached.checked_sub(1).map_or(0, |last| self.since_start_nanos[last].load(Ordering::Relaxed));
+        let nanos = self.received.nanos_until(now).max(before);
+        self.since_start_nanos[reached].store(nanos, Ordering::Relaxed);
+        self.reached.store(to as u8, Ordering::Release);
+        Ok(self.received.event(FIRST_SEQUENCE + to as u64, to, None, nanos))
+    }
+}

@@ -25,6 +25,8 @@
 //!
 //! Specification: `fixed-cell-pool.md`.
 
+pub mod admission;
+
 mod cells;
 
 pub use cells::{

@@ -29,6 +29,8 @@ pub mod admission;
 
 mod cells;
 
+pub mod fair;
+
 pub use cells::{
     CellLease, CellLeaseIdentity, CellLeaseLifecycle, CellPool, CellPoolChanges, CellPoolSnapshot, CellRequest,
     FixedCellPool, FixedCellPoolConfig, POOL_CAPACITY_MAX, QuarantineReason, QuarantinedCell,

@@ -18,6 +18,9 @@ use crate::admission::*;
 const SECOND: Duration = Duration::from_secs(1);
 const MIB: u64 = 1 << 20;
 
+/// Changes one thing of a value.
+type Alter<T> = fn(&mut T);
+
 fn offer(class: CellClass, cells: u64, memory_mib: u64) -> ClassOffer {
     ClassOffer {
         class,
@@ -171,7 +174,7 @@ fn the_deadline_is_the_earliest_of_absolute_transport_and_relative() {
     call.deadline = Some(call.clock.wall + 8 * SECOND);
     assert_eq!(call.admit(&admission).unwrap().deadline(), now + 8 * SECOND);
     // The timeout counts from the arrival, which was earlier.
-    call.transport = Some(TransportTimeout { arrival: now - SECOND, timeout: 5 * SECOND });
+    call.transport = Some(TransportTimeout { arrival: now.checked_sub(SECOND).unwrap(), timeout: 5 * SECOND });
     assert_eq!(call.admit(&admission).unwrap().deadline(), now + 4 * SECOND);
     call.budget.wall_limit = Some(3 * SECOND);
     let permit = call.admit(&admission).unwrap();
@@ -185,7 +188,10 @@ fn a_passed_deadline_is_the_shared_error_whichever_it_is_and_before_any_limit() 
     let late: [fn(&mut Call); 4] = [
         |call| call.deadline = Some(call.clock.wall),
         |call| call.deadline = Some(SystemTime::UNIX_EPOCH),
-        |call| call.transport = Some(TransportTimeout { arrival: call.clock.monotonic - SECOND, timeout: SECOND }),
+        |call| {
+            call.transport =
+                Some(TransportTimeout { arrival: call.clock.monotonic.checked_sub(SECOND).unwrap(), timeout: SECOND })
+        },
         |call| call.budget.wall_limit = Some(Duration::ZERO),
     ];
     for make_late in late {
@@ -249,7 +255,7 @@ fn a_quota_of_zero_grants_nothing_in_any_scope_and_dimension() {
         ("queue-class", |config| &mut config.queue[QueueClass::Standard as usize]),
         ("cell-class", |config| &mut config.classes[0].quota),
     ];
-    let dimensions: [(&str, fn(&mut Quota)); 4] = [
+    let dimensions: [(&str, Alter<Quota>); 4] = [
         ("live-activations", |quota| quota.live = 0),
         ("queued-reservations", |quota| quota.queued = 0),
         ("fuel", |quota| quota.fuel = 0),
@@ -355,7 +361,7 @@ fn the_payload_and_the_priority_have_ceilings() {
 
 #[test]
 fn empty_lists_deny_and_say_which_list() {
-    let fields: [(&str, fn(&mut TenantPolicy)); 3] = [
+    let fields: [(&str, Alter<TenantPolicy>); 3] = [
         ("subject", |policy| policy.subjects = Allowlist::default()),
         ("principal-kind", |policy| policy.callers = Allowlist::default()),
         ("queue-class", |policy| policy.queue_classes = Allowlist::default()),
@@ -493,21 +499,21 @@ fn a_pressed_node_refuses_and_a_missing_or_stale_sample_does_too() {
     let calm = PressureSample { taken_at, cpu_some: 100, memory_full: 100, io_full: 100 };
     let cases = [
         (None, Some("pressure-sample")),
-        (Some(PressureSample { taken_at: taken_at - 2 * SECOND, ..calm }), Some("pressure-sample")),
+        (Some(PressureSample { taken_at: taken_at.checked_sub(2 * SECOND).unwrap(), ..calm }), Some("pressure-sample")),
         (Some(PressureSample { cpu_some: 101, ..calm }), Some("cpu-pressure")),
         (Some(PressureSample { memory_full: 101, ..calm }), Some("memory-pressure")),
         (Some(PressureSample { io_full: 101, ..calm }), Some("io-pressure")),
-        (Some(PressureSample { taken_at: taken_at - SECOND, ..calm }), None),
+        (Some(PressureSample { taken_at: taken_at.checked_sub(SECOND).unwrap(), ..calm }), None),
         (Some(PressureSample { taken_at: taken_at + SECOND, ..calm }), None),
     ];
     for (pressure, denied) in cases {
-        let call = Call { pressure, clock: base.clock, ..call("a", "1") };
+        let asking = Call { pressure, clock: base.clock, ..call("a", "1") };
         match denied {
             Some(dimension) => {
                 let fields = ["node", dimension, "node-overloaded"];
-                assert_denied(call.admit(&admission), PlatformErrorCode::ResourceExhausted, fields, true);
+                assert_denied(asking.admit(&admission), PlatformErrorCode::ResourceExhausted, fields, true);
             }
-            None => drop(call.admit(&admission).unwrap()),
+            None => drop(asking.admit(&admission).unwrap()),
         }
     }
 }
@@ -576,7 +582,7 @@ fn replacing_the_view_keeps_what_is_reserved() {
 #[test]
 fn settings_out_of_their_bounds_are_refused_by_name_and_the_former_view_stays() {
     let admission = admission(config(1));
-    let broken: [(&str, fn(&mut AdmissionConfig)); 4] = [
+    let broken: [(&str, Alter<AdmissionConfig>); 4] = [
         ("node.live", |config| config.node.live = LIVE_MAX + 1),
         ("ceilings.wall_limit seconds", |config| config.ceilings.wall_limit = WALL_LIMIT_MAX + SECOND),
         ("classes.cells", |config| config.classes[0].cells = 0),

@@ -1,7 +1,8 @@
 //! A cell for an activation, first not entered and then entered.
 //!
 //! Invariant: the cell is disposed of exactly once: returned while nothing has run in it, and otherwise released
-//! with proof or quarantined; then the tenant's place is free, and last the quota is refunded.
+//! with proof or quarantined. Before that its tenant has one running cell less, so that the returning cell goes to
+//! whose turn it is; after it the quota is refunded.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use latent_core::{PlatformError, TenantId};
 
 use super::class::Class;
+use super::port::NonqueueingCellPool;
 use crate::admission::ExecutionPermit;
 use crate::cells::CellLease;
 
@@ -25,8 +27,8 @@ use crate::cells::CellLease;
 #[derive(Debug)]
 pub struct Assignment {
     // Dropped in this order.
-    lease: Unentered,
     seat: Seat,
+    lease: Unentered,
     permit: ExecutionPermit,
 }
 
@@ -35,8 +37,8 @@ pub struct Assignment {
 #[derive(Debug)]
 pub struct Entered {
     // Dropped in this order.
-    lease: CellLease,
     seat: Seat,
+    lease: CellLease,
     permit: ExecutionPermit,
 }
 
@@ -75,8 +77,8 @@ impl Assignment {
     /// Returns the cell, in which nothing has run, and keeps the quota.
     pub fn give_back(self) -> ExecutionPermit {
         let Self { lease, seat, permit } = self;
-        drop(lease);
         drop(seat);
+        drop(lease);
         permit
     }
 }
@@ -96,20 +98,18 @@ impl Entered {
     /// Returns the cell for reuse, after the backend has proved its cleanup. Dropping the future before it is
     /// ready counts as dropping the run.
     pub async fn release(self) -> Disposed {
-        // A future that is dropped at the await drops the lease first, then these, the last one first.
         let Self { lease, seat, permit } = self;
-        let (permit, seat) = (permit, seat);
-        let result = seat.class.pool.release(lease).await;
-        drop(seat);
+        let pool = seat.vacate();
+        // A future that is dropped at the await drops the lease with the pool's future, and the permit after it.
+        let result = pool.release(lease).await;
         Disposed { result, permit }
     }
 
     /// Takes the cell out of reuse, because cleanup could not be proved.
     pub async fn quarantine(self, reason: &str) -> Disposed {
         let Self { lease, seat, permit } = self;
-        let (permit, seat) = (permit, seat);
-        let result = seat.class.pool.quarantine(lease, reason).await;
-        drop(seat);
+        let pool = seat.vacate();
+        let result = pool.quarantine(lease, reason).await;
         Disposed { result, permit }
     }
 }
@@ -132,7 +132,8 @@ impl Drop for Unentered {
     }
 }
 
-/// One of the cells that a tenant has. Dropped after its lease has ended.
+/// One of the cells that a tenant runs in. Given up just before its lease ends; the pool's change that follows is
+/// what drives the dispatch.
 pub(super) struct Seat {
     class: Arc<Class>,
     tenant: TenantId,
@@ -142,6 +143,11 @@ impl Seat {
     /// The seat of a cell that the class's core counts as the tenant's already.
     pub(super) fn new(class: Arc<Class>, tenant: TenantId) -> Self {
         Self { class, tenant }
+    }
+
+    /// Gives the seat up, and names the pool that the lease goes to.
+    fn vacate(self) -> Arc<dyn NonqueueingCellPool> {
+        Arc::clone(&self.class.pool)
     }
 }
 

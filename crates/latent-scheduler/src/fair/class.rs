@@ -100,11 +100,9 @@ impl Class {
         }
     }
 
-    /// The tenant holds one cell less.
+    /// The tenant runs in one cell less.
     pub(super) fn finish(&self, tenant: &TenantId) {
-        if self.decide(|core| core.finish(tenant)) {
-            self.dispatch(None);
-        }
+        self.decide(|core| core.finish(tenant));
     }
 
     fn fail(&self, ticket: Ticket, refusal: Refusal) -> Vec<Waker> {

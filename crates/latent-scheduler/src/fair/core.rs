@@ -110,10 +110,9 @@ impl<W, L> FairCore<W, L> {
         Ok(ticket)
     }
 
-    /// A cell of the tenant's has gone back to the pool, or was never got. `true`: somebody waits.
-    pub(super) fn finish(&mut self, tenant: &TenantId) -> bool {
+    /// A cell of the tenant's is about to go back to the pool, or was never got.
+    pub(super) fn finish(&mut self, tenant: &TenantId) {
         self.turns.finish(tenant);
-        !self.turns.is_idle()
     }
 
     /// Starts a dispatch. `false`: there is nothing to do, or another dispatcher will do it.

@@ -185,9 +185,9 @@ impl LocalScheduler {
         latch: &StopLatch,
     ) -> Result<Assignment, Unassigned> {
         let (class, deadline) = (permit.class(), permit.deadline());
-        // Dropped in the reverse order: first the cell, then the seat.
-        let seat = seat;
+        // Dropped in the reverse order: first the seat, then the cell.
         let lease = Unentered::new(lease);
+        let seat = seat;
         if let Some(reason) = self.stopped(class, latch, deadline) {
             return Err(unassigned(reason, permit));
         }
@@ -230,7 +230,12 @@ fn direct(class: &Arc<Class>, ask: Ask) -> Result<(CellLease, Seat), Indirect> {
     match class.pool.try_acquire(ask.request(class.class)) {
         Ok(Some(lease)) => Ok((lease, seat)),
         Ok(None) => Err(Indirect::Wait(ask)),
-        Err(error) => Err(Indirect::Refused(class.refusal(error))),
+        Err(error) => {
+            drop(seat);
+            // Somebody else of this tenant may have been passed over for this seat.
+            class.dispatch(None);
+            Err(Indirect::Refused(class.refusal(error)))
+        }
     }
 }
 

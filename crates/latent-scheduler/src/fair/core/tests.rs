@@ -220,7 +220,7 @@ fn apply(core: &mut Core, model: &mut Model, now: Instant, event: &Event) {
         Event::Finish(which) if which < model.running.len() => {
             let (of, cell) = model.running.remove(which);
             model.free.push(cell);
-            assert_eq!(core.finish(&tenant(of)), !model.turns.is_empty());
+            core.finish(&tenant(of));
         }
         Event::Fail(which) if which < model.entries.len() => {
             let Naive { ticket, tenant, fate, .. } = model.entries[which];

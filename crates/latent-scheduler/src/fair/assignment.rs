@@ -53,12 +53,11 @@ pub struct Disposed {
 }
 
 impl Assignment {
-    pub(super) fn new(lease: Unentered, seat: Seat, permit: ExecutionPermit) -> Self {
-        Self { lease, seat, permit }
+    pub(super) fn new(seat: Seat, lease: Unentered, permit: ExecutionPermit) -> Self {
+        Self { seat, lease, permit }
     }
 
     /// The cell's lease.
-    #[must_use]
     pub fn lease(&self) -> &CellLease {
         self.lease.0.as_ref().expect("the lease is there until the assignment ends")
     }
@@ -85,7 +84,6 @@ impl Assignment {
 
 impl Entered {
     /// The cell's lease.
-    #[must_use]
     pub fn lease(&self) -> &CellLease {
         &self.lease
     }
@@ -159,6 +157,6 @@ impl Drop for Seat {
 
 impl fmt::Debug for Seat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Seat").field("class", &self.class.class).field("tenant", &self.tenant).finish()
+        f.debug_struct("Seat").field("class", &self.class.size).field("tenant", &self.tenant).finish()
     }
 }

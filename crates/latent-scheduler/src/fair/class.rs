@@ -24,14 +24,14 @@ pub(super) type Core = FairCore<Waker, CellLease>;
 
 /// One class, shared by the scheduler, those who wait and those who run.
 pub(super) struct Class {
-    pub(super) class: CellClass,
+    pub(super) size: CellClass,
     pub(super) pool: Arc<dyn NonqueueingCellPool>,
     core: Mutex<Core>,
 }
 
 impl Class {
-    pub(super) fn new(class: CellClass, pool: Arc<dyn NonqueueingCellPool>, rules: QueueRules) -> Arc<Self> {
-        Arc::new(Self { class, pool, core: Mutex::new(FairCore::new(rules)) })
+    pub(super) fn new(size: CellClass, pool: Arc<dyn NonqueueingCellPool>, rules: QueueRules) -> Arc<Self> {
+        Arc::new(Self { size, pool, core: Mutex::new(FairCore::new(rules)) })
     }
 
     /// Makes one decision under the lock. What it hands out is used and dropped after the lock is let go.
@@ -61,7 +61,7 @@ impl Class {
             match self.decide(|core| core.step(now)) {
                 Step::Done => break,
                 Step::TakeBack(lease) => lease.return_unaccepted(),
-                Step::Ask(ticket, ask) => match self.pool.try_acquire(ask.request(self.class)) {
+                Step::Ask(ticket, ask) => match self.pool.try_acquire(ask.request(self.size)) {
                     Ok(Some(lease)) => match self.decide(|core| core.grant(now, ticket, lease)) {
                         Ok(wake) if own == Some(ticket) => {
                             answered = true;
@@ -85,7 +85,7 @@ impl Class {
 
     /// What an error of the pool means to those who wait.
     pub(super) fn refusal(&self, error: latent_core::PlatformError) -> Refusal {
-        let pool = self.pool.observations(self.class);
+        let pool = self.pool.observations(self.size);
         if pool.quarantined >= pool.capacity { Refusal::AllQuarantined } else { Refusal::Pool(error) }
     }
 

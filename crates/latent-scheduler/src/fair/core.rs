@@ -135,14 +135,14 @@ impl<W, L> FairCore<W, L> {
         if let Some(lease) = self.take_back(now) {
             return Step::TakeBack(lease);
         }
-        match self.turns.select(now).map(|ticket| (ticket, self.entries.get(&ticket))) {
-            Some((ticket, Some(entry))) => Step::Ask(ticket, entry.ask.clone()),
-            // Nothing is left to select, and nothing that came meanwhile could change that unseen: it is all here.
-            _ => {
-                self.dispatch = Dispatch::Idle;
-                Step::Done
-            }
+        if let Some(ticket) = self.turns.select(now)
+            && let Some(entry) = self.entries.get(&ticket)
+        {
+            return Step::Ask(ticket, entry.ask.clone());
         }
+        // A note that somebody left meanwhile changes nothing: whatever could be selected is seen here.
+        self.dispatch = Dispatch::Idle;
+        Step::Done
     }
 
     /// The pool had no cell. `true`: the dispatch has ended; `false`: something changed meanwhile.

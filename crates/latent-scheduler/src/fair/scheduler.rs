@@ -12,7 +12,7 @@ use latent_core::{CellClass, ErrorDetail, PlatformError, PlatformErrorCode, Stop
 
 use super::ask::Ask;
 use super::assignment::{Assignment, Seat, Unentered};
-use super::class::{Class, now};
+use super::class::{Class, Core, now};
 use super::core::{Direct, QueueRules, SchedulerSnapshot};
 use super::port::NonqueueingCellPool;
 use super::refusal::{Refusal, Unassigned, UnassignedReason};
@@ -142,7 +142,7 @@ impl LocalScheduler {
     pub fn shut_down(&self) {
         self.shut_down.store(true, Ordering::SeqCst);
         for class in self.classes.iter().flatten() {
-            let waiting = class.decide(|core| core.shut_down());
+            let waiting = class.decide(Core::shut_down);
             waiting.into_iter().for_each(std::task::Waker::wake);
         }
     }
@@ -178,6 +178,7 @@ impl LocalScheduler {
     }
 
     /// Takes a cell for an activation: check, turn the permit, check again, hand out.
+    #[expect(clippy::result_large_err, reason = "the error hands the reservation back")]
     fn accept(
         &self,
         (lease, seat): (CellLease, Seat),
@@ -194,7 +195,7 @@ impl LocalScheduler {
         let permit = permit.into_running();
         match self.stopped(class, latch, deadline) {
             Some(reason) => Err(Unassigned { reason, quota: permit.into_hold() }),
-            None => Ok(Assignment::new(lease, seat, permit)),
+            None => Ok(Assignment::new(seat, lease, permit)),
         }
     }
 
@@ -227,7 +228,7 @@ fn direct(class: &Arc<Class>, ask: Ask) -> Result<(CellLease, Seat), Indirect> {
     }
     // Gives the seat up again, also when the pool panics.
     let seat = Seat::new(Arc::clone(class), ask.tenant.clone());
-    match class.pool.try_acquire(ask.request(class.class)) {
+    match class.pool.try_acquire(ask.request(class.size)) {
         Ok(Some(lease)) => Ok((lease, seat)),
         Ok(None) => Err(Indirect::Wait(ask)),
         Err(error) => {

@@ -32,7 +32,7 @@ pub(super) struct TurnRules {
 
 #[derive(Debug, Default)]
 struct TenantTurn {
-    /// Its place in `turns`, while it has entries.
+    /// Its place in the order of turns, while it has entries.
     turn: Option<u64>,
     by_rank: BTreeSet<Rank>,
     /// Since when each entry waits, oldest first.
@@ -46,7 +46,8 @@ struct TenantTurn {
 pub(super) struct Turns {
     rules: TurnRules,
     tenants: HashMap<TenantId, TenantTurn, RandomState>,
-    turns: BTreeMap<u64, TenantId>,
+    /// The tenants with entries by their turns, the next one first.
+    order: BTreeMap<u64, TenantId>,
     next_turn: u64,
     /// Something ended that had not begun. The counters stayed as they were.
     unsound: bool,
@@ -54,12 +55,12 @@ pub(super) struct Turns {
 
 impl Turns {
     pub(super) fn new(rules: TurnRules) -> Self {
-        Self { rules, tenants: HashMap::default(), turns: BTreeMap::new(), next_turn: 0, unsound: false }
+        Self { rules, tenants: HashMap::default(), order: BTreeMap::new(), next_turn: 0, unsound: false }
     }
 
     /// Whether nobody waits.
     pub(super) fn is_idle(&self) -> bool {
-        self.turns.is_empty()
+        self.order.is_empty()
     }
 
     /// Whether one more cell for the tenant is within its cap.
@@ -76,7 +77,7 @@ impl Turns {
         tenant.by_arrival.insert(ticket, since);
         if tenant.turn.is_none() {
             tenant.turn = Some(self.next_turn);
-            self.turns.insert(self.next_turn, ask.tenant.clone());
+            self.order.insert(self.next_turn, ask.tenant.clone());
             self.next_turn += 1;
         }
     }
@@ -89,7 +90,7 @@ impl Turns {
         if tenant.by_rank.is_empty()
             && let Some(turn) = tenant.turn.take()
         {
-            self.turns.remove(&turn);
+            self.order.remove(&turn);
         }
         self.forget_if_idle(&ask.tenant);
     }
@@ -100,7 +101,7 @@ impl Turns {
         let others = self.tenants.len() > 1;
         let cap = self.cap(others);
         let of = |tenant| self.tenants.get(tenant).filter(|tenant| tenant.cells < cap);
-        let tenant = self.turns.values().find_map(of)?;
+        let tenant = self.order.values().find_map(of)?;
         let (&oldest, &since) = tenant.by_arrival.first_key_value()?;
         if now.saturating_duration_since(since) >= self.rules.starvation_after {
             return Some(oldest);
@@ -114,10 +115,10 @@ impl Turns {
         self.leave(ticket, ask);
         let Some(tenant) = self.tenants.get_mut(&ask.tenant) else { return };
         if let Some(turn) = &mut tenant.turn
-            && let Some(name) = self.turns.remove(turn)
+            && let Some(name) = self.order.remove(turn)
         {
             *turn = self.next_turn;
-            self.turns.insert(self.next_turn, name);
+            self.order.insert(self.next_turn, name);
             self.next_turn += 1;
         }
     }
@@ -161,8 +162,8 @@ impl Turns {
         let waiting = self.tenants.values().filter(|tenant| !tenant.by_rank.is_empty()).count();
         match () {
             () if self.unsound => Err("something ended that had not begun"),
-            () if !self.turns.iter().all(listed) => Err("a turn leads to no entry"),
-            () if waiting != self.turns.len() => Err("a tenant with entries has no turn"),
+            () if !self.order.iter().all(listed) => Err("a turn leads to no entry"),
+            () if waiting != self.order.len() => Err("a tenant with entries has no turn"),
             () if self.tenants.values().any(|tenant| tenant.by_rank.len() != tenant.by_arrival.len()) => {
                 Err("an entry is in one order only")
             }

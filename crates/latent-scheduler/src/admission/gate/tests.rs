@@ -189,8 +189,8 @@ fn a_passed_deadline_is_the_shared_error_whichever_it_is_and_before_any_limit() 
         |call| call.deadline = Some(call.clock.wall),
         |call| call.deadline = Some(SystemTime::UNIX_EPOCH),
         |call| {
-            call.transport =
-                Some(TransportTimeout { arrival: call.clock.monotonic.checked_sub(SECOND).unwrap(), timeout: SECOND })
+            let arrival = call.clock.monotonic.checked_sub(SECOND).unwrap();
+            call.transport = Some(TransportTimeout { arrival, timeout: SECOND });
         },
         |call| call.budget.wall_limit = Some(Duration::ZERO),
     ];

@@ -97,8 +97,9 @@ async fn a_wait_ends_at_its_deadline_and_not_before() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_before_the_first_poll_takes_no_cell() {
+    type Request = fn(&StopLatch);
     let house = house(1, 8);
-    let causes: [(fn(&StopLatch), StopCause); 2] = [
+    let causes: [(Request, StopCause); 2] = [
         (StopLatch::request_cancel, StopCause::Cancelled),
         (StopLatch::request_transport_stop, StopCause::TransportStopped),
     ];
@@ -246,20 +247,9 @@ async fn a_cell_that_comes_back_without_the_scheduler_is_noticed() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_of_the_pools_own_ends_the_one_it_is_about() {
     let house = house(2, 8);
-    let held = [house.assigned(ask("x", "1")), house.assigned(ask("y", "2"))];
     let latch = StopLatch::new();
-    let mut twin = house.assign(ask("a", "twin"), &latch);
-    waits(&mut twin);
-    let mut other = house.assign(ask("b", "other"), &latch);
-    waits(&mut other);
-    // Somebody else uses the pool under the same name just before the entry gets its cell.
-    let [first, second] = held;
-    house.scheduler.audit().unwrap();
+    // Somebody else leases from the pool under the same name.
     let shadow = admission(vec![offer(CLASS, 2)]);
-    drop(first);
-    drop(ready(&mut twin).unwrap());
-    drop(second);
-    drop(ready(&mut other).unwrap());
     let request = CellRequest {
         activation_id: id("twin"),
         tenant: tenant("a"),

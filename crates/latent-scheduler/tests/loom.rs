@@ -285,9 +285,17 @@ impl House {
     }
 }
 
+/// Every interleaving with at most three switches that nothing forces: the queues, the pool and the ledger have so many
+/// locks together that all interleavings would take hours.
+fn model(scenario: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(scenario);
+}
+
 #[test]
 fn a_returned_cell_against_a_first_poll_wakes_whoever_is_about_to_sleep() {
-    loom::model(|| {
+    model(|| {
         let house = house(1);
         let latch = StopLatch::new();
         let held = now(house.assign("a", "held", &latch)).unwrap();
@@ -307,7 +315,7 @@ fn a_returned_cell_against_a_first_poll_wakes_whoever_is_about_to_sleep() {
 
 #[test]
 fn a_grant_against_a_cancel_ends_the_wait_and_returns_the_cell() {
-    loom::model(|| {
+    model(|| {
         let house = house(1);
         let latch = Arc::new(StopLatch::new());
         let held = now(house.assign("a", "held", &latch)).unwrap();
@@ -334,7 +342,7 @@ fn a_grant_against_a_cancel_ends_the_wait_and_returns_the_cell() {
 
 #[test]
 fn a_grant_against_a_dropped_place_reaches_the_next_in_turn() {
-    loom::model(|| {
+    model(|| {
         let house = house(1);
         let latch = StopLatch::new();
         let held = now(house.assign("a", "held", &latch)).unwrap();
@@ -356,7 +364,7 @@ fn a_grant_against_a_dropped_place_reaches_the_next_in_turn() {
 
 #[test]
 fn two_returned_cells_at_once_serve_two_places() {
-    loom::model(|| {
+    model(|| {
         let house = house(2);
         let latch = StopLatch::new();
         let [first, second] = ["1", "2"].map(|id| now(house.assign("a", id, &latch)).unwrap());
@@ -376,7 +384,7 @@ fn two_returned_cells_at_once_serve_two_places() {
 
 #[test]
 fn the_last_cell_lost_against_a_first_poll_strands_nobody() {
-    loom::model(|| {
+    model(|| {
         let house = house(1);
         let latch = StopLatch::new();
         let entered = now(house.assign("a", "held", &latch)).unwrap().enter();

@@ -56,12 +56,12 @@ pub(super) fn propose(
     let queue = config.queue[request.queue_class as usize];
     let outer =
         [(Scope::Node, config.node), (Scope::Tenant, tenant.quota), (Scope::Trust, trust.quota), (Scope::Queue, queue)];
-    check_payload(&outer, request.payload_bytes)?;
     let layers = Layers::new(config.ceilings, request.budget, policy.capsule, policy.deployment);
     let least = layers.least();
     let restrictions =
         Restrictions { absolute: request.deadline, transport: request.transport, relative: least.wall_limit };
     let deadline = deadline::effective(conditions.clock, restrictions).ok_or(Denial::DeadlinePassed)?;
+    check_payload(&outer, request.payload_bytes)?;
     layers.check_feasible()?;
     let offer = select_class(config, tenant, trust, (policy.threading, least.memory_bytes))?;
     check_payload(&[(Scope::Cell, offer.quota)], request.payload_bytes)?;

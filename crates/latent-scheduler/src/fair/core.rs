@@ -261,9 +261,10 @@ impl<W, L> FairCore<W, L> {
         }
         self.promises.pop_front();
         let entry = self.entries.get_mut(&ticket)?;
-        let State::Promised(lease) = std::mem::replace(&mut entry.state, State::Dormant) else { return None };
+        let then = if self.shut_down { State::Failed(Refusal::ShuttingDown) } else { State::Dormant };
+        self.queued += usize::from(!self.shut_down);
+        let State::Promised(lease) = std::mem::replace(&mut entry.state, then) else { return None };
         self.turns.finish(&entry.ask.tenant);
-        self.queued += 1;
         Some(lease)
     }
 

@@ -189,7 +189,7 @@ impl LocalScheduler {
         // Dropped in the reverse order: first the seat, then the cell.
         let lease = Unentered::new(lease);
         let seat = seat;
-        if let Some(reason) = self.stopped(class, latch, deadline) {
+        if let Some(reason) = self.called_off(class, latch) {
             return Err(unassigned(reason, permit));
         }
         let permit = permit.into_running();
@@ -201,15 +201,18 @@ impl LocalScheduler {
 
     /// Cancel, then shutdown, then the deadline, then a stopped transport.
     fn stopped(&self, class: CellClass, latch: &StopLatch, deadline: Instant) -> Option<UnassignedReason> {
-        let now = now();
+        let called_off = self.called_off(class, latch);
+        called_off.or_else(|| latch.checkpoint(now(), Some(deadline)).map(UnassignedReason::Stopped))
+    }
+
+    /// Cancel, then shutdown.
+    fn called_off(&self, class: CellClass, latch: &StopLatch) -> Option<UnassignedReason> {
         if latch.cancel_requested() {
-            let cause = latch.checkpoint(now, None).unwrap_or(StopCause::Cancelled);
+            let cause = latch.checkpoint(now(), None).unwrap_or(StopCause::Cancelled);
             return Some(UnassignedReason::Stopped(cause));
         }
-        if self.shut_down.load(Ordering::SeqCst) {
-            return Some(UnassignedReason::Refused(Refusal::ShuttingDown.into_error(class)));
-        }
-        latch.checkpoint(now, Some(deadline)).map(UnassignedReason::Stopped)
+        let shut_down = self.shut_down.load(Ordering::SeqCst);
+        shut_down.then(|| UnassignedReason::Refused(Refusal::ShuttingDown.into_error(class)))
     }
 }
 

@@ -385,3 +385,17 @@ fn a_dispatcher_that_comes_while_another_works_is_not_forgotten() {
     assert!(core.no_cell());
     assert!(core.begin());
 }
+
+#[test]
+fn a_promise_taken_back_after_the_shutdown_ends_its_wait() {
+    let now = Instant::now();
+    let mut core = Core::new(rules(100, None));
+    let ticket = core.enqueue(now, ask(0, 0, None), 0).unwrap();
+    assert!(core.begin());
+    let Step::Ask(..) = core.step(now) else { panic!("somebody waits") };
+    core.grant(now, ticket, 7).unwrap();
+    assert!(core.shut_down().is_empty(), "a promise stays until its owner looks");
+    assert!(matches!(core.step(now + 20 * MS), Step::TakeBack(7)));
+    assert!(matches!(core.look(ticket, &mut None), Look::Failed(Refusal::ShuttingDown)));
+    assert_eq!(core.audit().unwrap(), SchedulerSnapshot { queued: 0, promised: 0, queue_capacity: 100 });
+}

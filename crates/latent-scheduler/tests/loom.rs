@@ -285,11 +285,11 @@ impl House {
     }
 }
 
-/// Every interleaving with at most four switches that nothing forces: the queues, the pool and the ledger have so many
+/// Every interleaving with at most five switches that nothing forces: the queues, the pool and the ledger have so many
 /// locks together that all interleavings would take hours.
 fn model(scenario: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(4);
+    builder.preemption_bound = Some(5);
     builder.check(scenario);
 }
 

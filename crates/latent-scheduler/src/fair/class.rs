@@ -93,10 +93,10 @@ impl Class {
     pub(super) fn withdraw(&self, ticket: Ticket) {
         let Withdrawn { lease, wake } = self.decide(|core| core.withdraw(ticket));
         drop(wake);
-        match lease {
-            Some(lease) => lease.return_unaccepted(),
-            // Its tenant's turn may have gone with it.
-            None => _ = self.dispatch(None),
+        // Without a promise nothing changes for others: a tenant that only waits is below its cap, so that this
+        // one waited because no cell was idle.
+        if let Some(lease) = lease {
+            lease.return_unaccepted();
         }
     }
 

@@ -262,8 +262,8 @@ impl<W, L> FairCore<W, L> {
         self.promises.pop_front();
         let entry = self.entries.get_mut(&ticket)?;
         let then = if self.shut_down { State::Failed(Refusal::ShuttingDown) } else { State::Dormant };
-        self.queued += usize::from(!self.shut_down);
         let State::Promised(lease) = std::mem::replace(&mut entry.state, then) else { return None };
+        self.queued += usize::from(!self.shut_down);
         self.turns.finish(&entry.ask.tenant);
         Some(lease)
     }

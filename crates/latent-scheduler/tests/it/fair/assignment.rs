@@ -1,13 +1,13 @@
 //! What becomes of a cell, and in which order it and the quota go back.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Waker;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use latent_core::{CellClass, CellId, NodeId, PlatformError, PlatformErrorCode, StopLatch};
+use latent_core::{CellClass, CellId, NodeId, PlatformError, PlatformErrorCode, StopCause, StopLatch};
 use latent_scheduler::admission::{Admission, QuotaLedger};
-use latent_scheduler::fair::{Disposed, LocalScheduler, LocalSchedulerConfig, NonqueueingCellPool};
+use latent_scheduler::fair::{Disposed, LocalScheduler, LocalSchedulerConfig, NonqueueingCellPool, UnassignedReason};
 use latent_scheduler::{CellLease, CellLeaseIdentity, CellLeaseLifecycle, CellPool, CellRequest};
 
 use super::support::*;
@@ -101,7 +101,7 @@ struct Outside {
     ledger: Arc<QuotaLedger>,
     ends: Arc<Mutex<Vec<(&'static str, u64)>>>,
     release: fn() -> Option<Result<(), PlatformError>>,
-    panics: bool,
+    when_asked: Box<dyn Fn() + Send + Sync>,
 }
 
 struct Lifecycle {
@@ -144,7 +144,7 @@ impl CellPool for Outside {
 
 impl NonqueueingCellPool for Outside {
     fn try_acquire(&self, request: CellRequest) -> Result<Option<CellLease>, PlatformError> {
-        assert!(!self.panics, "the pool fails");
+        (self.when_asked)();
         let identity = CellLeaseIdentity {
             activation_id: request.activation_id,
             tenant: request.tenant,
@@ -166,15 +166,19 @@ impl NonqueueingCellPool for Outside {
 struct OutsideHouse {
     admission: Admission,
     ends: Arc<Mutex<Vec<(&'static str, u64)>>>,
-    scheduler: LocalScheduler,
+    scheduler: Arc<LocalScheduler>,
 }
 
-fn outside(release: fn() -> Option<Result<(), PlatformError>>, panics: bool) -> OutsideHouse {
+fn outside(
+    release: fn() -> Option<Result<(), PlatformError>>,
+    when_asked: impl Fn() + Send + Sync + 'static,
+) -> OutsideHouse {
     let admission = admission(vec![offer(CLASS, 4)]);
     let ends = Arc::new(Mutex::new(Vec::new()));
-    let pool = Outside { ledger: admission.ledger().clone(), ends: ends.clone(), release, panics };
+    let pool =
+        Outside { ledger: admission.ledger().clone(), ends: ends.clone(), release, when_asked: Box::new(when_asked) };
     let queues = [queue(Arc::new(pool), CLASS, 4)];
-    let scheduler = LocalScheduler::new(LocalSchedulerConfig::default(), queues).unwrap();
+    let scheduler = Arc::new(LocalScheduler::new(LocalSchedulerConfig::default(), queues).unwrap());
     OutsideHouse { admission, ends, scheduler }
 }
 
@@ -194,7 +198,7 @@ impl OutsideHouse {
 
 #[test]
 fn the_cell_ends_before_the_quota_is_refunded_on_every_way_out() {
-    let house = outside(|| None, false);
+    let house = outside(|| None, || {});
     drop(house.assigned());
     house.assert_ended("unaccepted");
     drop(house.assigned().enter());
@@ -215,7 +219,7 @@ fn the_cell_ends_before_the_quota_is_refunded_on_every_way_out() {
 #[test]
 fn a_failed_release_tells_why_and_leaves_the_quota_with_the_caller() {
     let failure = || PlatformError::new(PlatformErrorCode::Internal, "the pool cannot");
-    let house = outside(|| Some(Err(PlatformError::new(PlatformErrorCode::Internal, "the pool cannot"))), false);
+    let house = outside(|| Some(Err(PlatformError::new(PlatformErrorCode::Internal, "the pool cannot"))), || {});
     let Disposed { result, permit } = house.assigned().enter().release().now_or_never().unwrap();
     assert_eq!(result, Err(failure()));
     house.assert_ended("abandoned");
@@ -226,11 +230,44 @@ fn a_failed_release_tells_why_and_leaves_the_quota_with_the_caller() {
 
 #[test]
 fn a_pool_that_panics_costs_no_place_and_no_quota() {
-    let house = outside(|| None, true);
+    let house = outside(|| None, || panic!("the pool fails"));
     for _ in 0..8 {
         let attempt = std::panic::AssertUnwindSafe(|| drop(house.assigned()));
         assert!(std::panic::catch_unwind(attempt).is_err());
         house.scheduler.audit().unwrap();
         assert_eq!(house.admission.ledger().audit().unwrap().live(), 0);
+    }
+}
+
+#[test]
+fn a_stop_or_a_shutdown_that_comes_with_the_cell_returns_it_before_it_is_handed_out() {
+    let latch = Arc::new(StopLatch::new());
+    let stop = latch.clone();
+    let house = outside(|| None, move || stop.request_transport_stop());
+    house.assert_unassigned(&latch, &UnassignedReason::Stopped(StopCause::TransportStopped));
+
+    let latch = Arc::new(StopLatch::new());
+    let stop = latch.clone();
+    let house = outside(|| None, move || stop.request_cancel());
+    house.assert_unassigned(&latch, &UnassignedReason::Stopped(StopCause::Cancelled));
+
+    let scheduler = Arc::new(OnceLock::<Arc<LocalScheduler>>::new());
+    let shut_down = scheduler.clone();
+    let house = outside(|| None, move || shut_down.get().unwrap().shut_down());
+    scheduler.set(house.scheduler.clone()).unwrap();
+    let permit = admit(&house.admission, ask("a", "1"));
+    let unassigned = house.scheduler.assign(permit, &StopLatch::new()).now_or_never().unwrap().unwrap_err();
+    house.assert_ended("unaccepted");
+    assert_eq!(unassigned.reason.into_error().details()[0].field("reason"), Some("shutting-down"));
+}
+
+impl OutsideHouse {
+    #[track_caller]
+    fn assert_unassigned(&self, latch: &StopLatch, reason: &UnassignedReason) {
+        let permit = admit(&self.admission, ask("a", "1"));
+        let unassigned = self.scheduler.assign(permit, latch).now_or_never().unwrap().unwrap_err();
+        assert_eq!(unassigned.reason, *reason);
+        self.assert_ended("unaccepted");
+        assert_eq!(self.admission.ledger().snapshot().live(), 1, "the quota came back with the stop");
     }
 }

@@ -82,3 +82,24 @@ fn a_pool_serves_one_scheduler() {
     let error = LocalScheduler::new(LocalSchedulerConfig::default(), [queue(house.pool, CLASS, 1)]).unwrap_err();
     assert!(error.has_detail("cell-pool.listener-taken"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_configured_cap_keeps_cells_from_a_tenant_even_while_they_are_idle() {
+    let cells = Arc::new(pool(3, 0));
+    let capped = ClassQueue { tenant_cells_max: Some(1), ..queue(cells.clone(), CLASS, 4) };
+    let scheduler = LocalScheduler::new(LocalSchedulerConfig::default(), [capped]).unwrap();
+    let admission = admission(vec![offer(CLASS, 3)]);
+    let latch = StopLatch::new();
+    let assign = |tenant, id| Box::pin(scheduler.assign(admit(&admission, ask(tenant, id)), &latch)) as Assigning<'_>;
+    let first = ready(&mut assign("a", "1")).unwrap();
+    let mut second = assign("a", "2");
+    waits(&mut second);
+    let other = ready(&mut assign("b", "1")).unwrap();
+    assert_eq!(cells.available(CLASS), 1, "the third cell is idle");
+    waits(&mut second);
+    drop(first);
+    drop(ready(&mut second).unwrap());
+    drop((second, other));
+    scheduler.audit().unwrap();
+    assert_eq!(cells.available(CLASS), 3);
+}

@@ -83,6 +83,15 @@ impl QuotaLedger {
     }
 }
 
+#[cfg(debug_assertions)]
+impl Drop for QuotaLedger {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.decide(|books| assert_eq!(books.audit().map(drop), Ok(()), "the books are right to the end"));
+        }
+    }
+}
+
 impl fmt::Debug for QuotaLedger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("QuotaLedger").field(&self.snapshot()).finish()

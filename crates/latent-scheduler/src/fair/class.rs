@@ -113,6 +113,15 @@ impl Class {
     }
 }
 
+#[cfg(debug_assertions)]
+impl Drop for Class {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.decide(|core| assert_eq!(core.audit().map(drop), Ok(()), "the books are right to the end"));
+        }
+    }
+}
+
 /// The monotonic time of the runtime whose timers the waits use, so that tests turn both together.
 pub(super) fn now() -> Instant {
     tokio::time::Instant::now().into_std()

@@ -94,8 +94,8 @@ impl<W, L> FairCore<W, L> {
         }
     }
 
-    /// Makes a ready entry, or refuses.
-    pub(super) fn enqueue(&mut self, now: Instant, ask: Ask, wake: W) -> Result<Ticket, Refusal> {
+    /// Makes a ready entry that keeps `wake`, or refuses and leaves it.
+    pub(super) fn enqueue(&mut self, now: Instant, ask: Ask, wake: &mut Option<W>) -> Result<Ticket, Refusal> {
         if self.shut_down {
             return Err(Refusal::ShuttingDown);
         }
@@ -105,7 +105,7 @@ impl<W, L> FairCore<W, L> {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         self.turns.join(ticket, &ask, now);
-        self.entries.insert(ticket, Entry { ask, since: now, wake: Some(wake), state: State::Ready });
+        self.entries.insert(ticket, Entry { ask, since: now, wake: wake.take(), state: State::Ready });
         self.queued += 1;
         Ok(ticket)
     }

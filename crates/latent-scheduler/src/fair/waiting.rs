@@ -51,8 +51,8 @@ impl Waiting<'_> {
     fn ticket(&mut self, cx: &Context<'_>, now: Instant) -> Result<Ticket, Refusal> {
         match std::mem::replace(&mut self.place, Place::Over) {
             Place::Outside(ask) => {
-                let wake = cx.waker().clone();
-                let ticket = self.class.decide(|core| core.enqueue(now, ask, wake))?;
+                let mut wake = Some(cx.waker().clone());
+                let ticket = self.class.decide(|core| core.enqueue(now, ask, &mut wake))?;
                 self.place = Place::Queued(ticket);
                 Ok(ticket)
             }

@@ -176,7 +176,7 @@ fn apply(core: &mut Core, model: &mut Model, now: Instant, event: &Event) {
     match *event {
         Event::Arrive { tenant: of, priority, deadline_ms } => {
             let deadline = deadline_ms.map(|ms| now + Duration::from_millis(ms));
-            match core.enqueue(now, ask(of, priority, deadline), of) {
+            match core.enqueue(now, ask(of, priority, deadline), &mut Some(of)) {
                 Ok(ticket) => {
                     assert!(model.waiting() < 6);
                     model.entries.push(Naive { ticket, tenant: of, priority, deadline, since: now, fate: Fate::Ready });
@@ -285,7 +285,7 @@ fn serve(core: &mut Core, now: Instant, count: usize) -> Vec<Ticket> {
 fn tenants_take_turns_and_a_newcomer_joins_the_tail() {
     let now = Instant::now();
     let mut core = Core::new(rules(100, None));
-    let arrive = |core: &mut Core, of| core.enqueue(now, ask(of, 0, None), 0).unwrap();
+    let arrive = |core: &mut Core, of| core.enqueue(now, ask(of, 0, None), &mut Some(0)).unwrap();
     let a = [(); 4].map(|()| arrive(&mut core, 0));
     let b = [(); 2].map(|()| arrive(&mut core, 1));
     assert_eq!(serve(&mut core, now, 2), [a[0], b[0]]);
@@ -298,7 +298,7 @@ fn within_a_turn_priority_then_deadline_then_arrival_decide() {
     let now = Instant::now();
     let mut core = Core::new(rules(100, None));
     let mut arrive = |priority, deadline: Option<u32>| {
-        core.enqueue(now, ask(0, priority, deadline.map(|s| now + s * 1000 * MS)), 0).unwrap()
+        core.enqueue(now, ask(0, priority, deadline.map(|s| now + s * 1000 * MS)), &mut Some(0)).unwrap()
     };
     let (none, late, early) = (arrive(1, None), arrive(1, Some(9)), arrive(1, Some(3)));
     let (low, high, none_too) = (arrive(0, Some(1)), arrive(2, None), arrive(1, None));
@@ -309,9 +309,9 @@ fn within_a_turn_priority_then_deadline_then_arrival_decide() {
 fn an_entry_that_waited_long_enough_goes_before_any_priority_oldest_first() {
     let now = Instant::now();
     let mut core = Core::new(rules(100, None));
-    let old = core.enqueue(now, ask(0, 0, None), 0).unwrap();
-    let less_old = core.enqueue(now + MS, ask(0, 5, None), 0).unwrap();
-    let young = core.enqueue(now + 10 * MS, ask(0, 255, None), 0).unwrap();
+    let old = core.enqueue(now, ask(0, 0, None), &mut Some(0)).unwrap();
+    let less_old = core.enqueue(now + MS, ask(0, 5, None), &mut Some(0)).unwrap();
+    let young = core.enqueue(now + 10 * MS, ask(0, 255, None), &mut Some(0)).unwrap();
     let later = now + 49 * MS;
     assert_eq!(core.turns.select(later), Some(young), "a moment before, priority decides");
     assert_eq!(serve(&mut core, now + 51 * MS, 3), [old, less_old, young]);
@@ -321,12 +321,12 @@ fn an_entry_that_waited_long_enough_goes_before_any_priority_oldest_first() {
 fn under_a_flood_of_higher_priority_nobody_waits_longer_than_the_entries_before_it() {
     let mut now = Instant::now();
     let mut core = Core::new(rules(1000, None));
-    let victim = core.enqueue(now, ask(0, 0, None), 0).unwrap();
+    let victim = core.enqueue(now, ask(0, 0, None), &mut Some(0)).unwrap();
     let mut grants = 0;
     loop {
         // Two urgent ones come for each that is served.
         for _ in 0..2 {
-            core.enqueue(now, ask(0, 255, None), 0).unwrap();
+            core.enqueue(now, ask(0, 255, None), &mut Some(0)).unwrap();
         }
         let served = serve(&mut core, now, 1);
         grants += 1;
@@ -346,8 +346,8 @@ fn a_tenant_at_its_cap_is_passed_over_and_keeps_its_turn() {
     for _ in 0..CELLS {
         assert_eq!(core.direct(&tenant(0)), Direct::Ask, "alone, a tenant may have every cell");
     }
-    let a = core.enqueue(now, ask(0, 0, None), 0).unwrap();
-    let b = core.enqueue(now, ask(1, 0, None), 0).unwrap();
+    let a = core.enqueue(now, ask(0, 0, None), &mut Some(0)).unwrap();
+    let b = core.enqueue(now, ask(1, 0, None), &mut Some(0)).unwrap();
     core.finish(&tenant(0));
     assert_eq!(core.turns.select(now), Some(b), "with another tenant there, all but one");
     core.finish(&tenant(0));
@@ -358,8 +358,8 @@ fn a_tenant_at_its_cap_is_passed_over_and_keeps_its_turn() {
 fn a_selected_entry_keeps_its_place_until_it_is_granted() {
     let now = Instant::now();
     let mut core = Core::new(rules(100, None));
-    let a = core.enqueue(now, ask(0, 0, None), 0).unwrap();
-    core.enqueue(now, ask(1, 0, None), 0).unwrap();
+    let a = core.enqueue(now, ask(0, 0, None), &mut Some(0)).unwrap();
+    core.enqueue(now, ask(1, 0, None), &mut Some(0)).unwrap();
     for _ in 0..3 {
         assert!(core.begin());
         assert!(matches!(core.step(now), Step::Ask(ticket, _) if ticket == a));
@@ -377,7 +377,7 @@ fn a_queue_without_places_refuses_even_what_could_run_at_once() {
 fn a_dispatcher_that_comes_while_another_works_is_not_forgotten() {
     let now = Instant::now();
     let mut core = Core::new(rules(100, None));
-    core.enqueue(now, ask(0, 0, None), 0).unwrap();
+    core.enqueue(now, ask(0, 0, None), &mut Some(0)).unwrap();
     assert!(core.begin());
     assert!(matches!(core.step(now), Step::Ask(..)));
     assert!(!core.begin(), "one at a time");
@@ -390,7 +390,7 @@ fn a_dispatcher_that_comes_while_another_works_is_not_forgotten() {
 fn a_promise_taken_back_after_the_shutdown_ends_its_wait() {
     let now = Instant::now();
     let mut core = Core::new(rules(100, None));
-    let ticket = core.enqueue(now, ask(0, 0, None), 0).unwrap();
+    let ticket = core.enqueue(now, ask(0, 0, None), &mut Some(0)).unwrap();
     assert!(core.begin());
     let Step::Ask(..) = core.step(now) else { panic!("somebody waits") };
     core.grant(now, ticket, 7).unwrap();

@@ -63,8 +63,12 @@ pub struct ClassQueue {
 ///
 /// Tenants take turns; within a turn, whoever waited `starvation_after` goes first, then priority, deadline and
 /// arrival decide. **Worst wait** of a tenant's first entry: with *g* grants ahead of it, at most one for each
-/// other tenant whose turn is earlier, it has its cell after at most ⌈(g + 1) / cells⌉ × the longest run, as long as its
-/// tenant is below its cap; plus twice the grace for each owner on the way that does not look.
+/// other tenant whose turn is earlier, it has its cell after at most ⌈(g + 1) / cells⌉ × the longest run, counting the
+/// cells that are not quarantined, as long as its tenant is below its cap.
+///
+/// A promised cell waits for its owner's next poll for `cleanup_grace`. Then whoever looks next, and somebody does once a
+/// grace, passes it on; the owner keeps its place, but is promised nothing until it looks. An owner that is not polled
+/// so costs the others at most twice the grace, once.
 pub struct LocalScheduler {
     classes: [Option<Arc<Class>>; CellClass::ALL.len()],
     cleanup_grace: Duration,

@@ -211,6 +211,16 @@ impl PlatformError {
         )
     }
 
+    /// A transport that went away, the same at every stage that observes it.
+    #[must_use]
+    pub fn transport_stopped() -> Self {
+        Self::of_activation(
+            PlatformErrorCode::Cancelled,
+            "activation.transport-stopped",
+            "the transport that carried the activation went away",
+        )
+    }
+
     /// An error with one `activation.*` detail that has no fields yet.
     #[must_use]
     pub fn of_activation(code: PlatformErrorCode, kind: &str, message: impl fmt::Display) -> Self {

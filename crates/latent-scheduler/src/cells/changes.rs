@@ -1,9 +1,10 @@
 //! Tells schedulers that keep their own queues when a pool may have something new for them.
 //!
 //! Invariant: any number of changes between two looks is one notification, so nothing queues up; without a
-//! subscriber a change costs one atomic load.
+//! subscriber a change costs two atomic loads.
 
 use std::sync::OnceLock;
+use std::task::Waker;
 
 use latent_core::PlatformError;
 use tokio::sync::watch;
@@ -12,19 +13,30 @@ use super::refusal;
 
 /// The pool's side.
 #[derive(Debug, Default)]
-pub(super) struct ChangeSignal(OnceLock<watch::Sender<()>>);
+pub(super) struct ChangeSignal {
+    sender: OnceLock<watch::Sender<()>>,
+    listener: OnceLock<Waker>,
+}
 
 impl ChangeSignal {
     /// Call after the change is visible, outside of the pool's lock.
     pub(super) fn notify(&self) {
-        if let Some(sender) = self.0.get() {
+        if let Some(sender) = self.sender.get() {
             // Only an error when nobody listens, which is fine.
             let _nobody = sender.send(());
         }
+        if let Some(listener) = self.listener.get() {
+            listener.wake_by_ref();
+        }
+    }
+
+    /// Has `listener` woken at each change from now on.
+    pub(super) fn listen(&self, listener: Waker) -> Result<(), PlatformError> {
+        self.listener.set(listener).map_err(|_| refusal::listener_taken())
     }
 
     pub(super) fn subscribe(&self) -> CellPoolChanges {
-        CellPoolChanges(self.0.get_or_init(|| watch::Sender::new(())).subscribe())
+        CellPoolChanges(self.sender.get_or_init(|| watch::Sender::new(())).subscribe())
     }
 }
 

@@ -84,6 +84,15 @@ impl FixedCellPool {
         self.shared.changes.subscribe()
     }
 
+    /// Has `listener` woken after each change, from whatever thread makes it and without a lock: for a scheduler
+    /// that has no task to wait in. One listener a pool, for good.
+    ///
+    /// # Errors
+    /// `invalid-argument`, detail `cell-pool.listener-taken`, if the pool has one.
+    pub fn listen(&self, listener: Waker) -> Result<(), PlatformError> {
+        self.shared.changes.listen(listener)
+    }
+
     /// Lists the cells that are out of reuse and why, in time proportional to the capacity.
     #[must_use]
     pub fn quarantined_cells(&self) -> Vec<QuarantinedCell> {

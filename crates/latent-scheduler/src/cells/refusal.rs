@@ -134,3 +134,12 @@ pub(super) fn owner_gone() -> PlatformError {
     )
     .with_detail(ErrorDetail::new("cell-pool.owner-gone"))
 }
+
+/// Somebody listens to the pool's changes.
+pub(super) fn listener_taken() -> PlatformError {
+    PlatformError::new(
+        PlatformErrorCode::InvalidArgument,
+        "the cell pool has a listener; give each scheduler pools of its own",
+    )
+    .with_detail(ErrorDetail::new("cell-pool.listener-taken"))
+}

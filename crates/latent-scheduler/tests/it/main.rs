@@ -8,5 +8,6 @@ mod composition;
 mod deadline;
 mod disposition;
 mod external;
+mod fair;
 mod races;
 mod waiting;

@@ -60,12 +60,25 @@ fn assert_jailed(process: &Path) {
     assert_eq!(limit("Max address space"), defaults.address_space_bytes);
     assert_eq!(limit("Max file size"), defaults.image_bytes_max);
     assert_eq!((limit("Max core file size"), limit("Max open files")), (0, 8));
+    assert_eq!(limit("Max data size"), defaults.address_space_bytes);
+    assert_eq!(niceness(process), (niceness(Path::new("/proc/self")) + 10).min(NICENESS_MAX));
     let status = std::fs::read_to_string(process.join("status")).unwrap();
     // A machine whose own filter forbids another shows none, or one all the same.
     let ours = std::fs::read_to_string("/proc/self/status").unwrap();
     if ours.contains("Seccomp:\t0") {
         assert!(status.contains("Seccomp:\t2") && status.contains("NoNewPrivs:\t1"), "{status}");
     }
+}
+
+/// The last in line for a processor.
+const NICENESS_MAX: i32 = 19;
+
+/// How far behind others a process stands, from its directory in `/proc`.
+fn niceness(process: &Path) -> i32 {
+    let stat = std::fs::read_to_string(process.join("stat")).unwrap();
+    // The name, in parentheses, may have any bytes; the state follows it.
+    let (_, after_name) = stat.rsplit_once(')').unwrap();
+    after_name.split_whitespace().nth(16).unwrap().parse().unwrap()
 }
 
 #[test]

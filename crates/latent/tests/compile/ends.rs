@@ -7,7 +7,15 @@ use latent_wasmtime::{CompileLimits, Compiler as _};
 
 use crate::support::{Rig, Setup, children, executable};
 
+/// What a child says when it is ready for the component.
+const BEGAN: &str = r#"echo '{"Began":{}}' >&2"#;
+
+/// The refusal when a child is ready for the component and then ends as `script` does.
 fn refused_by(script: &str) -> PlatformError {
+    refused_before_it_began(&format!("{BEGAN}\n{script}"))
+}
+
+fn refused_before_it_began(script: &str) -> PlatformError {
     let rig = Rig::script(CompileLimits::default(), script);
     let error = rig.compile(latent_guests::component("echo")).unwrap_err();
     rig.assert_nothing_left();
@@ -19,7 +27,7 @@ fn a_crash_of_the_compiler_is_the_components_fault() {
     for (script, status) in [
         ("kill -SEGV $$", "signal: 11"),
         ("kill -ABRT $$", "signal: 6"),
-        ("kill -BUS $$", "signal: 7"),
+        ("kill -ILL $$", "signal: 4"),
         ("echo nonsense >&2; exit 3", "exit status: 3"),
         ("exit 101", "exit status: 101"),
     ] {
@@ -68,10 +76,27 @@ fn a_depth_that_aborts_on_an_ordinary_stack_does_not_here() {
 
 #[test]
 fn a_kill_from_outside_is_nobodys_fault() {
-    for script in ["kill -KILL $$", "kill -TERM $$"] {
-        let error = refused_by(script);
+    // A page of the program that the disk does not give out any more is a signal, too, and so is a forbidden call.
+    for signal in ["KILL", "TERM", "BUS", "SYS", "USR1", "ALRM"] {
+        let error = refused_by(&format!("kill -{signal} $$"));
         assert_eq!(error.code(), PlatformErrorCode::Unavailable, "{error:?}");
         assert!(error.has_detail("compiler.killed") && error.is_retryable(), "{error:?}");
+    }
+}
+
+#[test]
+fn a_child_that_ends_before_it_began_is_not_the_components_fault() {
+    for script in [
+        "echo the loader lacks a library >&2; exit 127",
+        "echo the loader lacks a library >&2; exit 3",
+        "echo the loader lacks a library >&2; kill -SEGV $$",
+        "echo the loader lacks a library >&2; kill -ABRT $$",
+        "echo the loader lacks a library >&2; kill -XCPU $$",
+    ] {
+        let error = refused_before_it_began(script);
+        assert_eq!(error.code(), PlatformErrorCode::Unavailable, "{error:?}");
+        assert!(error.has_detail("compiler.unable") && error.is_retryable(), "{error:?}");
+        assert!(error.message().contains("the loader lacks a library"), "{error}");
     }
 }
 
@@ -97,6 +122,14 @@ fn a_missing_program_is_told_by_its_name() {
     assert_eq!(error.code(), PlatformErrorCode::Unavailable);
     assert!(error.has_detail("compiler.unable") && error.message().contains("/nonexistent/latent"), "{error:?}");
     rig.assert_nothing_left();
+}
+
+#[test]
+fn a_program_that_is_not_to_be_found_in_proc_says_what_to_do() {
+    let rig = Rig::new(Setup { program: "/proc/self/nothing".into(), ..Setup::default() });
+    let error = rig.compile(latent_guests::component("echo")).unwrap_err();
+    assert!(error.has_detail("compiler.unable") && error.is_retryable(), "{error:?}");
+    assert!(error.message().contains("/proc/self/nothing") && error.message().contains("mount /proc"), "{error}");
 }
 
 #[test]

@@ -33,8 +33,9 @@ pub trait Compiler: Send + Sync {
     /// # Errors
     /// `invalid-argument` for bytes that do not validate (`component.malformed`) or that break the compiler
     /// (`compiler.panic`, `compiler.crashed`); `resource-exhausted` (`compiler.limit`) when a limit of the compilation
-    /// was reached; `unavailable` when the compiler cannot work at the moment or was interrupted. After an error the
-    /// image file holds anything.
+    /// was reached; `unavailable` when the compiler cannot work at the moment, when it may use less than its settings say
+    /// (`compiler.unable`), when the image cannot be written (`compiler.io`), or when it was interrupted. After an error
+    /// the image file holds anything.
     fn compile(&self, job: CompileJob<'_>) -> Result<(), PlatformError>;
 
     /// Makes compilations under way end soon, as `unavailable`, and refuses later ones: for shutdown. A compilation

@@ -36,7 +36,7 @@ fn a_component_that_takes_too_much_processor_time_is_refused() {
 
 #[test]
 fn a_component_that_takes_too_much_memory_is_refused() {
-    let rig = with(CompileLimits { address_space_bytes: 320 << 20, ..CompileLimits::default() });
+    let rig = with(CompileLimits { address_space_bytes: 256 << 20, ..CompileLimits::default() });
     let error = rig.compile(&laborious(1, 60_000)).unwrap_err();
     assert_limit(&error, "address-space", "address_space_bytes");
     assert_unaffected(&rig);
@@ -95,7 +95,7 @@ fn a_limit_of_the_surroundings_is_named_and_is_not_the_components_fault() {
     let (long, wide) = (laborious(300, 2000), laborious(1, 60_000));
     let large = bulky(4 << 20);
     for (ulimit, component, named, allowed) in [
-        ("-v 320000", &wide, "ulimit -v", "327680000"),
+        ("-v 262144", &wide, "ulimit -v", "268435456"),
         ("-d 200000", &wide, "ulimit -d", "204800000"),
         // A file is counted in blocks of 512 bytes.
         ("-f 2048", &large, "ulimit -f", "1048576"),

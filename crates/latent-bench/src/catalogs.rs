@@ -26,9 +26,19 @@ pub struct Spread {
 pub struct Question {
     tenant: TenantId,
     service: ServiceName,
+    activation_id: ActivationId,
+}
+
+/// What every call has in common. A node has just read it, so that it is at hand.
+pub struct Call {
     route: RouteName,
     target: FunctionTarget,
-    activation_id: ActivationId,
+}
+
+impl Default for Call {
+    fn default() -> Self {
+        Self { route: RouteName::new(DEFAULT_ROUTE).expect("a plain id"), target: target() }
+    }
 }
 
 impl Default for Spread {
@@ -107,13 +117,7 @@ impl Question {
     #[must_use]
     pub fn about(at: usize) -> Self {
         let (tenant, service) = names(at);
-        Self {
-            tenant,
-            service,
-            route: RouteName::new(DEFAULT_ROUTE).expect("a plain id"),
-            target: target(),
-            activation_id: ActivationId::new(format!("activation-{at}")).expect("a plain id"),
-        }
+        Self { tenant, service, activation_id: ActivationId::new(format!("activation-{at}")).expect("a plain id") }
     }
 
     /// Pins the current view and resolves the call in it.
@@ -121,8 +125,8 @@ impl Question {
     /// # Panics
     /// When nothing serves it.
     #[must_use]
-    pub fn resolve(&self, catalog: &Catalog) -> ResolvedRevision {
-        let Self { tenant, service, route, target, activation_id } = self;
+    pub fn resolve(&self, call: &Call, catalog: &Catalog) -> ResolvedRevision {
+        let (Self { tenant, service, activation_id }, Call { route, target }) = (self, call);
         catalog.view().resolve(&RouteRequest { tenant, service, route, target, activation_id }).expect("it is deployed")
     }
 }

@@ -216,6 +216,16 @@ mod tests {
 
     const ENGINE: u64 = 7;
 
+    /// Opens a file that nobody else has open, though a process that another test is starting may hold its lock until it
+    /// runs its program.
+    fn opened(at: &FunctionsAt, engine: u64) -> FunctionStore {
+        let mut looks = std::iter::repeat_with(|| {
+            std::thread::yield_now();
+            FunctionStore::open(at, engine)
+        });
+        looks.by_ref().take(1_000_000).flatten().next().expect("it is free again soon")
+    }
+
     fn at(dir: &tempfile::TempDir, bytes_max: u64) -> FunctionsAt {
         FunctionsAt { path: dir.path().join("functions"), bytes_max }
     }
@@ -242,7 +252,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = at(&dir, 1 << 20);
         three(&at);
-        let store = FunctionStore::open(&at, ENGINE).unwrap();
+        let store = opened(&at, ENGINE);
         assert!(store.insert(&key(4), vec![4; 20]));
         for number in 1..=4 {
             assert_eq!(got(&store, number), Some(vec![number; 20]));
@@ -259,7 +269,7 @@ mod tests {
             let mut damaged = sound.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
             std::fs::write(&at.path, damaged).unwrap();
-            let store = FunctionStore::open(&at, ENGINE).unwrap();
+            let store = opened(&at, ENGINE);
             let found = (1..=3).filter(|number| {
                 let value = got(&store, *number);
                 assert!(value.is_none() || value == Some(vec![*number; 20]), "bit {bit}: {value:?}");
@@ -278,13 +288,13 @@ mod tests {
         let entry = ENTRY_HEADER_BYTES + 20;
         for length in 0..whole.len() {
             std::fs::write(&at.path, &whole[..length]).unwrap();
-            let store = FunctionStore::open(&at, ENGINE).unwrap();
+            let store = opened(&at, ENGINE);
             let entries = length.saturating_sub(HEADER_BYTES) / entry;
             let found = (1..=3).filter(|number| got(&store, *number).is_some()).count();
             assert_eq!(found, entries, "{length} bytes");
             assert!(store.insert(&key(9), vec![9; 20]));
             drop(store);
-            assert_eq!(got(&FunctionStore::open(&at, ENGINE).unwrap(), 9), Some(vec![9; 20]));
+            assert_eq!(got(&opened(&at, ENGINE), 9), Some(vec![9; 20]));
         }
     }
 
@@ -293,7 +303,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = at(&dir, 1 << 20);
         three(&at);
-        assert_eq!(got(&FunctionStore::open(&at, ENGINE + 1).unwrap(), 1), None);
+        assert_eq!(got(&opened(&at, ENGINE + 1), 1), None);
         assert_eq!(at.path.metadata().unwrap().len(), HEADER_BYTES as u64);
     }
 
@@ -301,7 +311,7 @@ mod tests {
     fn a_full_file_starts_afresh_and_never_exceeds_its_bound() {
         let dir = tempfile::tempdir().unwrap();
         let at = at(&dir, (HEADER_BYTES + 2 * (ENTRY_HEADER_BYTES + 20)) as u64);
-        let store = FunctionStore::open(&at, ENGINE).unwrap();
+        let store = opened(&at, ENGINE);
         for number in 1..=3 {
             assert!(store.insert(&key(number), vec![number; 20]));
             assert!(at.path.metadata().unwrap().len() <= at.bytes_max);
@@ -342,7 +352,7 @@ mod tests {
     fn who_comes_second_goes_without() {
         let dir = tempfile::tempdir().unwrap();
         let at = at(&dir, 1 << 20);
-        let first = FunctionStore::open(&at, ENGINE).unwrap();
+        let first = opened(&at, ENGINE);
         assert!(FunctionStore::open(&at, ENGINE).is_none());
         drop(first);
         assert!(FunctionStore::open(&at, ENGINE).is_some());

@@ -151,7 +151,7 @@ impl<S, W: Waiter> Jobs<S, W> {
     }
 
     /// Leaves a job that was begun to the compilers. It keeps its waiters and its place among the others.
-    pub fn to_compile(&mut self, id: &JobId, source: S) {
+    pub fn leave_to_compilers(&mut self, id: &JobId, source: S) {
         if let Some(job) = self.known.get_mut(id) {
             (job.source, job.lane) = (Some(source), Lane::Compile);
         }
@@ -287,7 +287,7 @@ mod tests {
         assert!(begin(&mut jobs).is_none(), "t compiles already");
         let load = jobs.next(Lane::Load).expect("no image waits for a compiler");
         assert_eq!(load.source, "d");
-        jobs.to_compile(&load.id, load.source);
+        jobs.leave_to_compilers(&load.id, load.source);
         assert!(jobs.next(Lane::Load).is_none() && begin(&mut jobs).is_none());
         jobs.finish(&first);
         assert_eq!(begin(&mut jobs).map(|(source, _)| source), Some("b"), "it came before d");

@@ -75,7 +75,7 @@ impl Desk {
         let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_panic| Err(worker_panicked()));
         match done {
             Ok(Found::Code(code)) => self.answer(&id, &Ok(code)),
-            Ok(Found::Source(source)) => self.lock().jobs.to_compile(&id, source),
+            Ok(Found::Source(source)) => self.lock().jobs.leave_to_compilers(&id, source),
             Err(error) => self.answer(&id, &Err(error)),
         }
         // There may be something for the compilers now, or a job that was passed over because this code was under way.

@@ -74,7 +74,7 @@ impl Examiner {
     pub async fn examine(&self, path: &Path) -> Examined {
         let (artifact, inspection) = match self.inspect(path.to_owned()).await {
             Ok(inspected) => inspected,
-            Err(examined) => return examined,
+            Err(examined) => return *examined,
         };
         let read = Read::of(&artifact);
         match self.compile(path, artifact).await {
@@ -85,18 +85,21 @@ impl Examiner {
     }
 
     /// Reads and inspects on a thread that may block.
-    async fn inspect(&self, path: PathBuf) -> Result<(ComponentArtifact, ComponentInspection), Examined> {
+    async fn inspect(&self, path: PathBuf) -> Result<(ComponentArtifact, ComponentInspection), Box<Examined>> {
         let backend = self.backend.clone();
         let inspecting = move || {
             let artifact = input::component(&path, backend.settings().component_bytes_max);
-            let artifact = artifact.map_err(Examined::Unread)?;
+            let artifact = artifact.map_err(|failure| Box::new(Examined::Unread(failure)))?;
             match backend.inspect(artifact.bytes()) {
                 Ok(inspection) => Ok((artifact, inspection)),
-                Err(error) => Err(Examined::Refused { read: Read::of(&artifact), inspection: None, error }),
+                Err(error) => {
+                    let read = Read::of(&artifact);
+                    Err(Box::new(Examined::Refused { read, inspection: None, error }))
+                }
             }
         };
         let inspected = tokio::task::spawn_blocking(inspecting).await;
-        inspected.unwrap_or_else(|_panicked| Err(Examined::Unread(Failure::local("reading it failed"))))
+        inspected.unwrap_or_else(|_panicked| Err(Box::new(Examined::Unread(Failure::local("reading it failed")))))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the command measures how long compiling takes")]

@@ -57,12 +57,11 @@ fn about_contract(text: &mut String, inspection: &ComponentInspection) {
 fn about_code(text: &mut String, inspection: &ComponentInspection, compiled: &Compiled) {
     let (least, image) = (Size(inspection.declared_memory_bytes), Size(compiled.image_bytes));
     put(text, format_args!("  memory    {least} or more for each activation: what its largest memory begins with"));
-    match compiled.took {
-        Some(took) => {
-            put(text, format_args!("  code      {image}, mapped once for all; compiled in {:.2} s", took.as_secs_f64()))
-        }
-        None => put(text, format_args!("  code      {image}, mapped once for all; compiled before")),
-    }
+    let compiled = match compiled.took {
+        Some(took) => format!("compiled in {:.2} s", took.as_secs_f64()),
+        None => "compiled before".to_owned(),
+    };
+    put(text, format_args!("  code      {image}, mapped once for all; {compiled}"));
 }
 
 /// One line for each of `lines`, under a heading if there are any.

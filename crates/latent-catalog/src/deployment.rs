@@ -10,16 +10,19 @@ use crate::release::Release;
 
 /// One deployment at the generation that wrote it. Texts, release and policy are shared with its neighbours where
 /// they are equal.
+///
+/// Laid out as written: what resolving a call reads comes first and lies together.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Deployment {
+    pub(crate) release: Arc<Release>,
+    pub(crate) id: DeploymentId,
+    pub(crate) revision: RevisionId,
+    pub(crate) weight: Weight,
+    pub(crate) policy: Arc<RevisionPolicy>,
+    pub(crate) generation: u64,
     pub(crate) tenant: TenantId,
     pub(crate) service: ServiceName,
-    pub(crate) id: DeploymentId,
-    pub(crate) release: Arc<Release>,
-    pub(crate) policy: Arc<RevisionPolicy>,
-    pub(crate) revision: RevisionId,
-    pub(crate) generation: u64,
-    pub(crate) weight: Weight,
 }
 
 impl Deployment {

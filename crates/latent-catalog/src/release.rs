@@ -6,9 +6,10 @@ use crate::manifest::CapsuleManifest;
 
 /// One immutable component with its capsule manifest. Shared by all of a tenant's deployments of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[repr(C)]
 pub struct Release {
-    digest: Sha256Digest,
     surface: ContractSurface,
+    digest: Sha256Digest,
     ceilings: BudgetCeilings,
     threading: Threading,
 }

@@ -30,8 +30,10 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Calls one exported function of a component, in a cell of a node that lives as long as the command
+    #[command(long_about = LONG_ABOUT, after_long_help = AFTER_LONG_HELP)]
     Run(RunArgs),
     /// Says of each component whether a node would take it, what it exports and imports, and what it costs
+    #[command(long_about = CHECK_LONG_ABOUT, after_long_help = CHECK_AFTER_LONG_HELP)]
     Check(CheckArgs),
 
     /// The compiler's half of this program; only another latent can make use of it
@@ -41,7 +43,6 @@ pub enum Command {
 
 /// What `latent run` takes.
 #[derive(Debug, Args)]
-#[command(long_about = LONG_ABOUT, after_long_help = AFTER_LONG_HELP)]
 pub struct RunArgs {
     /// The component: a `.wasm` file, or a `.wat` file with component text
     pub component: PathBuf,
@@ -96,7 +97,6 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<u32>::new().range(1..=CONCURRENCY_MAX))]
     pub concurrency: u32,
 
-    /// Where compiled components are kept
     #[command(flatten)]
     pub cache: CacheArgs,
 
@@ -107,7 +107,6 @@ pub struct RunArgs {
 
 /// What `latent check` takes.
 #[derive(Debug, Args)]
-#[command(long_about = CHECK_LONG_ABOUT, after_long_help = CHECK_AFTER_LONG_HELP)]
 pub struct CheckArgs {
     /// The components: `.wasm` files, or `.wat` files with component text of at most 2 MiB
     #[arg(required = true, value_name = "COMPONENT")]
@@ -117,7 +116,6 @@ pub struct CheckArgs {
     #[arg(long, value_name = "SIZE", default_value = "64Mi", value_parser = parse_memory)]
     pub memory: u64,
 
-    /// Where compiled components are kept
     #[command(flatten)]
     pub cache: CacheArgs,
 
@@ -252,6 +250,16 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_explains_itself_at_length() {
+        for (name, begins) in [("run", LONG_ABOUT), ("check", CHECK_LONG_ABOUT)] {
+            let mut cli = Cli::command();
+            let command = cli.find_subcommand_mut(name).expect("it is a command");
+            let help = command.render_long_help().to_string();
+            assert!(help.starts_with(begins), "{help}");
+        }
     }
 
     #[test]

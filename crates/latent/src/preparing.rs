@@ -19,7 +19,7 @@ use crate::terminal::warn;
 /// This program, even after its file was replaced by a newer one.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// Where compiled components are kept.
+// Where compiled components are kept. No doc comment: it would take the place of the help of every command that has these.
 #[derive(Debug, Clone, Args)]
 pub struct CacheArgs {
     /// Keep compiled components in this directory [default: `latent` in the user's cache directory]

@@ -38,7 +38,7 @@ pub use port::{ActivationCatalog, ActivationCatalogSource, RevisionPolicySource,
 pub use refusal::{ChangeRefusal, RestoreRefusal};
 pub use release::Release;
 pub use revision::revision_id;
-pub use select::{SelectionKey, select};
+pub use select::select;
 pub use view::{
     Applied, Apply, CatalogLimits, CatalogView, Delete, Deleted, DeploymentCursor, DeploymentPage, PageBounds, Restored,
 };

@@ -21,6 +21,7 @@ use latent_executor::ComponentArtifact;
 
 pub use child::compile_child;
 pub use in_process::InProcessCompiler;
+pub(crate) use in_process::panicked;
 pub use limits::CompileLimits;
 pub use parent::{COMPILE_COMMAND, ChildCompiler, ChildOptions};
 pub use tenants::FunctionsOptions;

@@ -41,7 +41,7 @@ impl WasmtimeInspector {
 
 impl ComponentInspector for WasmtimeInspector {
     fn inspect(&self, bytes: &[u8]) -> Result<ComponentInspection, PlatformError> {
-        contained(|| inspect_whole(&self.engine, bytes, &self.settings))
+        inspect_whole(&self.engine, bytes, &self.settings)
     }
 }
 
@@ -60,12 +60,17 @@ fn contained<T>(read: impl FnOnce() -> Result<T, PlatformError>) -> Result<T, Pl
 ///
 /// # Errors
 /// As of [`inspect`]; `incompatible-contract` (`component.import`) naming an import that is not offered, or not with
-/// that type, the version wanted and the nearest there is.
+/// that type, the version wanted and the nearest there is; `invalid-argument` (`compiler.panic`) for one that makes the
+/// validator panic, whoever asks.
 pub fn inspect_whole(
     engine: &Engine,
     bytes: &[u8],
     settings: &EngineSettings,
 ) -> Result<ComponentInspection, PlatformError> {
+    contained(|| read_whole(engine, bytes, settings))
+}
+
+fn read_whole(engine: &Engine, bytes: &[u8], settings: &EngineSettings) -> Result<ComponentInspection, PlatformError> {
     let declared = inspect(bytes, settings)?;
     let reading = read::read(bytes)?;
     let imports = &reading.outermost.imports;

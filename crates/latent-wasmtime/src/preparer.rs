@@ -27,8 +27,8 @@ pub use worker::{COMPILER_THREAD, Workshop};
 
 type Prepared = Result<Arc<PreparedComponent>, PlatformError>;
 
-/// Background preparations that may be queued. One takes a few hundred bytes.
-const BACKGROUND_MAX: usize = 100_000;
+/// Background preparations that may be queued. Choosing the next job looks at all that are queued.
+const BACKGROUND_MAX: usize = 1_024;
 
 /// Where a preparation's bytes come from.
 #[derive(Clone)]
@@ -59,14 +59,16 @@ pub struct Preparer {
 
 /// What callers and workers share.
 struct Desk {
+    /// Met by every call, so that nothing is done under it but looking up. Taken last.
+    resident: Mutex<Resident<Arc<PreparedComponent>>>,
     table: Mutex<Table>,
     /// Told when there may be a job for some lane, or no more will come.
     more: Condvar,
     workshop: Workshop,
 }
 
+/// What is met only by calls that find no code, and by workers.
 struct Table {
-    resident: Resident<Arc<PreparedComponent>>,
     refused: Refused,
     jobs: Jobs<Source, oneshot::Sender<Prepared>>,
     closed: bool,
@@ -99,13 +101,14 @@ impl Preparer {
             // All but one, so that no tenant keeps the others from compiling.
             compilations_per_tenant_max: (compilers as usize).saturating_sub(1).max(1),
         };
-        let table = Table {
-            resident: Resident::new(bounds),
-            refused: Refused::default(),
-            jobs: Jobs::new(jobs),
-            closed: false,
+        let table = Table { refused: Refused::default(), jobs: Jobs::new(jobs), closed: false };
+        let desk = Desk {
+            resident: Mutex::new(Resident::new(bounds)),
+            table: Mutex::new(table),
+            more: Condvar::new(),
+            workshop,
         };
-        let desk = Arc::new(Desk { table: Mutex::new(table), more: Condvar::new(), workshop });
+        let desk = Arc::new(desk);
         let mut preparer = Self { desk, workers: Vec::new() };
         preparer.workers.push(worker::start(preparer.desk.clone(), Lane::Load)?);
         for _ in 0..compilers {
@@ -120,10 +123,11 @@ impl Preparer {
     /// # Errors
     /// `resource-exhausted` when too many wait already; what the last attempt came to, if the component itself is at fault.
     pub fn look_up(&self, key: PreparationKey, source: impl FnOnce() -> Source) -> Result<Lookup, PlatformError> {
-        let mut table = self.desk.lock();
-        if let Some(code) = table.resident.touch(key) {
+        if let Some(code) = self.desk.resident().touch(key) {
             return Ok(Lookup::Kept(code));
         }
+        // Whatever is kept from here on is found by the worker that takes the job.
+        let table = self.desk.lock();
         if let Some(error) = table.refused.get(key) {
             return Err(error.clone());
         }
@@ -155,7 +159,7 @@ impl Preparer {
     /// Entries and bytes that are kept.
     #[must_use]
     pub fn kept(&self) -> (u64, u64) {
-        self.desk.lock().resident.usage()
+        self.desk.resident().usage()
     }
 
     /// How often a compiler was asked.
@@ -249,6 +253,10 @@ impl Waiter for oneshot::Sender<Prepared> {
 }
 
 impl Desk {
+    fn resident(&self) -> MutexGuard<'_, Resident<Arc<PreparedComponent>>> {
+        self.resident.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -10,17 +10,16 @@ use super::CatalogView;
 use crate::deployment::Deployment;
 use crate::port::{ActivationCatalog, RevisionPolicySource, RouteRequest, RouteResolver};
 use crate::refusal::RouteRefusal;
-use crate::select::{SelectionKey, select};
+use crate::select::select;
 
 impl RouteResolver for CatalogView {
     fn resolve(&self, request: &RouteRequest<'_>) -> Result<ResolvedRevision, PlatformError> {
-        let RouteRequest { tenant, service: name, route, target, activation_id } = *request;
+        let RouteRequest { tenant, service: name, route, target, .. } = *request;
         let service = self.service(tenant, name);
         let service = service.ok_or(RouteRefusal::Unknown { service: name, route })?;
         let offers = |deployment: &&Arc<Deployment>| deployment.release.surface().signature(target).is_some();
         let selected = if route.is_default() {
-            let key = SelectionKey { tenant, service: name, route, target, routing_key: activation_id };
-            select(&key, || service.by_revision().filter(offers).map(|deployment| (deployment.weight, deployment)))
+            select(request, || service.by_revision().filter(offers).map(|deployment| (deployment.weight, deployment)))
         } else {
             let named = service.get(route.as_str());
             Some(named.ok_or(RouteRefusal::Unknown { service: name, route })?).filter(offers)

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use latent_catalog::{SelectionKey, Weight, select};
+use latent_catalog::{RouteRequest, Weight, select};
 use latent_core::{ActivationId, FunctionTarget, RouteName, ServiceName, TenantId};
 
 use crate::support::{service, target, tenant, weight};
@@ -21,9 +21,9 @@ impl Key {
     }
 
     fn choose(&self, activation: &str, weights: &[u16]) -> Option<usize> {
-        let routing_key = ActivationId::new(activation).unwrap();
+        let activation_id = ActivationId::new(activation).unwrap();
         let (tenant, service, route, target) = (&self.tenant, &self.service, &self.route, &self.target);
-        let key = SelectionKey { tenant, service, route, target, routing_key: &routing_key };
+        let key = RouteRequest { tenant, service, route, target, activation_id: &activation_id };
         select(&key, || weights.iter().enumerate().map(|(at, value)| (weight(*value), at)))
     }
 }
@@ -38,9 +38,9 @@ fn of_no_candidates_none_is_chosen_and_of_one_that_one() {
 #[test]
 fn a_single_candidate_is_chosen_without_a_second_look() {
     let (key, looks) = (Key::new(), Cell::new(0));
-    let routing_key = ActivationId::new("a").unwrap();
+    let activation_id = ActivationId::new("a").unwrap();
     let (tenant, service, route, target) = (&key.tenant, &key.service, &key.route, &key.target);
-    let key = SelectionKey { tenant, service, route, target, routing_key: &routing_key };
+    let key = RouteRequest { tenant, service, route, target, activation_id: &activation_id };
     let chosen = select(&key, || {
         looks.set(looks.get() + 1);
         [(Weight::default(), "only")].into_iter()

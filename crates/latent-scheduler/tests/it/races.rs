@@ -10,20 +10,6 @@ use crate::support::*;
 
 const ROUNDS: usize = 1_000;
 
-/// Runs both at once.
-fn together<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
-    let barrier = Barrier::new(2);
-    thread::scope(|scope| {
-        let a = scope.spawn(|| {
-            barrier.wait();
-            a()
-        });
-        barrier.wait();
-        let b = b();
-        (a.join().unwrap(), b)
-    })
-}
-
 #[test]
 fn of_release_and_cancel_exactly_one_decides_the_wait() {
     for _ in 0..ROUNDS {

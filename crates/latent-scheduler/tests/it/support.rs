@@ -1,7 +1,7 @@
 //! Pools, requests and single polls, as every module here needs them.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::SystemTime;
 
@@ -92,4 +92,18 @@ impl Wake for WakeCount {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
+}
+
+/// Runs both at once, on threads that meet at a barrier.
+pub fn together<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+    let barrier = Barrier::new(2);
+    std::thread::scope(|scope| {
+        let a = scope.spawn(|| {
+            barrier.wait();
+            a()
+        });
+        barrier.wait();
+        let b = b();
+        (a.join().unwrap(), b)
+    })
 }

@@ -3,7 +3,7 @@
 //! Invariants: one job for all who ask a tenant's repository, or hold bytes, for the same code; no code is being prepared
 //! twice at a time; calls come before background work; tenants take turns; waiters and background jobs are bounded.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, TenantId};
 use latent_executor::PreparationKey;
@@ -128,10 +128,14 @@ impl<S, W: Waiter> Jobs<S, W> {
     /// The job that `lane` does now, if there is one whose code nobody prepares at the moment. Jobs that everybody left
     /// before they began are forgotten.
     pub fn next(&mut self, lane: Lane) -> Option<Begun<S>> {
+        let before = self.known.len();
         self.known.retain(|_, job| {
             job.waiters.retain(|waiter| !waiter.is_gone());
             job.source.is_none() || job.background || !job.waiters.is_empty()
         });
+        if self.known.len() < before {
+            self.forget_tenants_without_jobs();
+        }
         let begun = || self.known.iter().filter(|(_, job)| job.source.is_none());
         let is_free = |id: &JobId| begun().all(|(other, _)| other.key != id.key);
         let compiling =
@@ -144,8 +148,6 @@ impl<S, W: Waiter> Jobs<S, W> {
         let id = id.clone();
         let source = self.known.get_mut(&id)?.source.take()?;
         self.turns += 1;
-        let known = &self.known;
-        self.served.retain(|tenant, _| known.keys().any(|id| id.tenant == *tenant));
         self.served.insert(id.tenant.clone(), self.turns);
         Some(Begun { id, source })
     }
@@ -160,6 +162,7 @@ impl<S, W: Waiter> Jobs<S, W> {
     /// Takes a job that is done out.
     pub fn finish(&mut self, id: &JobId) -> Finished<W> {
         let job = self.known.remove(id);
+        self.forget_tenants_without_jobs();
         let mut waiters = job.map(|job| job.waiters).unwrap_or_default();
         waiters.retain(|waiter| !waiter.is_gone());
         Finished { waiters }
@@ -168,6 +171,11 @@ impl<S, W: Waiter> Jobs<S, W> {
     /// How many jobs there are, running ones included.
     pub fn len(&self) -> usize {
         self.known.len()
+    }
+
+    fn forget_tenants_without_jobs(&mut self) {
+        let tenants: HashSet<_> = self.known.keys().map(|id| &id.tenant).collect();
+        self.served.retain(|tenant, _| tenants.contains(tenant));
     }
 
     fn check_room(&mut self, tenant: Option<&TenantId>) -> Result<(), PlatformError> {
@@ -291,6 +299,18 @@ mod tests {
         assert!(jobs.next(Lane::Load).is_none() && begin(&mut jobs).is_none());
         jobs.finish(&first);
         assert_eq!(begin(&mut jobs).map(|(source, _)| source), Some("b"), "it came before d");
+    }
+
+    #[test]
+    fn turns_are_remembered_only_of_tenants_that_have_jobs() {
+        let mut jobs = jobs();
+        let callers = [ask(&mut jobs, "a", "t"), ask(&mut jobs, "b", "t")];
+        let (_, id) = begin(&mut jobs).expect("a is there");
+        jobs.finish(&id);
+        assert_eq!(jobs.served.len(), 1, "b is left");
+        callers[1].leave();
+        assert!(begin(&mut jobs).is_none());
+        assert_eq!((jobs.len(), jobs.served.len()), (0, 0));
     }
 
     #[test]

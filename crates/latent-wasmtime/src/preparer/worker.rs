@@ -9,15 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
 
-use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, TenantId};
+use latent_core::{PlatformError, PlatformErrorCode, TenantId};
 use latent_executor::{ComponentArtifact, PreparationKey, PreparedCode as _};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
 use super::jobs::{Begun, JobId, Lane};
 use super::{Desk, Prepared, Source};
-use crate::compile::{CompileJob, Compiler};
-
+use crate::compile::{CompileJob, Compiler, panicked};
 use crate::images::{ImageStore, anonymous_image, load_image};
 use crate::inspect::inspect_whole;
 use crate::prepare::{PreparedComponent, compile_error};
@@ -67,12 +66,12 @@ impl Desk {
     /// Waits for a job of `lane` and does it. `false` once no more will come.
     fn serve_one(&self, lane: Lane) -> bool {
         let Some(Begun { id, source }) = self.next_job(lane) else { return false };
-        let known = self.lock().resident.touch(id.key);
+        let known = self.resident().touch(id.key);
         let work = || match lane {
             Lane::Load => self.workshop.load(id.key, source, known),
             Lane::Compile => self.workshop.compiled(id.key, source, known).map(Found::Code),
         };
-        let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_panic| Err(worker_panicked()));
+        let done = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_panic| Err(panicked()));
         match done {
             Ok(Found::Code(code)) => self.answer(&id, &Ok(code)),
             Ok(Found::Source(source)) => self.lock().jobs.leave_to_compilers(&id, source),
@@ -103,7 +102,8 @@ impl Desk {
         let released = match prepared {
             // An image may be on disk now, but what nobody waits for is not kept in memory.
             Ok(_) if waiters.is_empty() => Vec::new(),
-            Ok(code) => table.resident.keep(id.key, code.clone(), code.code_bytes()),
+            // Under the lock of the jobs, so that nobody finds neither the job nor the code.
+            Ok(code) => self.resident().keep(id.key, code.clone(), code.code_bytes()),
             Err(error) => {
                 table.refused.remember(id.key, error);
                 Vec::new()
@@ -206,10 +206,4 @@ impl Workshop {
         self.compiler.compile(CompileJob { artifact, tenant, image })?;
         load_image(&self.engine, image).map_err(|error| compile_error(&error, &self.settings))
     }
-}
-
-/// The bytes are at fault, or the engine is: in either case the component cannot be had.
-fn worker_panicked() -> PlatformError {
-    PlatformError::new(PlatformErrorCode::InvalidArgument, "the compiler fails on this component")
-        .with_detail(ErrorDetail::new("compiler.panic"))
 }

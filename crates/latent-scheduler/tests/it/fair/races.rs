@@ -10,26 +10,13 @@ use latent_scheduler::fair::UnassignedReason;
 use tokio::runtime::Runtime;
 
 use super::support::*;
+use crate::support::together;
 
 const ROUNDS: usize = 300;
 
 /// Waits need a timer; threads borrow this runtime's.
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap()
-}
-
-/// Runs both at once.
-fn together<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
-    let barrier = Barrier::new(2);
-    thread::scope(|scope| {
-        let a = scope.spawn(|| {
-            barrier.wait();
-            a()
-        });
-        barrier.wait();
-        let b = b();
-        (a.join().unwrap(), b)
-    })
 }
 
 #[test]

@@ -83,6 +83,7 @@ static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
         module!("table-growth"),
         module!("handles"),
         module!("random"),
+        module!("environment"),
         module!("alias-list"),
         module!("memory-pattern"),
         module!("stdout"),

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use futures_util::future::BoxFuture;
 use latent_core::{
     ActivationId, BudgetConsumption, CellId, ExecutionOutcome, FunctionTarget, Payload, PlatformError,
-    PlatformErrorCode, Principal, ResourceBudget, Sha256Digest,
+    PlatformErrorCode, Principal, ResourceBudget, RevisionPolicy, Sha256Digest,
 };
 
 use crate::artifact::ComponentArtifact;
@@ -30,21 +30,23 @@ pub struct ActivationContext {
     pub metadata: Vec<(Box<str>, Box<str>)>,
 }
 
-/// One call of one function, with the budget that its lease granted.
+/// One call of one function, with the budget that its lease granted. Which code it runs on is said beside it: by the
+/// bytes, or by the prepared activation that owns it.
 #[derive(Debug, Clone)]
 pub struct ExecutionRequest {
     /// Who and what.
     pub context: Arc<ActivationContext>,
     /// The cell the lease is for.
     pub cell: CellId,
-    /// The component.
-    pub artifact: ComponentArtifact,
     /// The function.
     pub target: FunctionTarget,
     /// The parameters.
     pub payload: Payload,
     /// What is granted.
     pub budget: ResourceBudget,
+    /// What the revision allows. Its `execution` part is what a backend reads: the imports that are bound and the
+    /// environment that the guest sees.
+    pub policy: Arc<RevisionPolicy>,
 }
 
 /// What an execution came to and what it used.
@@ -86,25 +88,39 @@ pub struct ContainedExecution {
     pub cleanup: ExecutionCleanup,
 }
 
+impl ContainedExecution {
+    /// A refusal before anything was created: there is nothing to clean, and what was charged before stays charged.
+    pub fn refused(cancellation: &ExecutionCancellation, error: PlatformError) -> Self {
+        Self::ended_early(cancellation, ExecutionOutcome::Failed(error))
+    }
+
+    /// An end before anything was created, such as a stop while code is prepared.
+    pub fn ended_early(cancellation: &ExecutionCancellation, outcome: ExecutionOutcome) -> Self {
+        let consumption = cancellation.budget_accounting().consumption();
+        Self { report: ExecutionReport { outcome, consumption }, cleanup: ExecutionCleanup::Reusable }
+    }
+}
+
 /// Whatever can run a guest.
 ///
 /// Implementations own everything that one invocation creates and let go of it before they answer. A future that is
 /// dropped before it is ready drops the same things; its cell is then quarantined by its owner.
 pub trait ExecutionBackend: Send + Sync {
-    /// Runs `request` to its end without live cancellation or proof: the legacy entry.
-    fn invoke(&self, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport>;
+    /// Runs `request` on `artifact` to its end without live cancellation or proof: the legacy entry.
+    fn invoke(&self, artifact: ComponentArtifact, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport>;
 
-    /// Runs `request` so that `cancellation` can stop it, and says what is left afterwards.
+    /// Runs `request` on `artifact` so that `cancellation` can stop it, and says what is left afterwards.
     ///
     /// The default runs [`Self::invoke`] and proves nothing, so a backend that has only that entry pays for each
     /// call with its cell.
     fn invoke_contained(
         &self,
+        artifact: ComponentArtifact,
         request: ExecutionRequest,
         _cancellation: ExecutionCancellation,
     ) -> BoxFuture<'_, ContainedExecution> {
         Box::pin(async move {
-            let report = self.invoke(request).await;
+            let report = self.invoke(artifact, request).await;
             ContainedExecution {
                 report,
                 cleanup: ExecutionCleanup::Unproven { reason: "the backend proves no cleanup" },
@@ -159,14 +175,17 @@ pub trait ExecutionBackend: Send + Sync {
 
     /// Runs `request` on code that is already prepared, consuming its owner. Completion, drop and panic release the
     /// use and its permit.
+    ///
+    /// The default refuses with `unavailable`, because a backend that prepares nothing has no code to run; nothing ran,
+    /// so that the cell may serve again.
     fn invoke_prepared_contained(
         &self,
         prepared: PreparedActivation,
         request: ExecutionRequest,
         cancellation: ExecutionCancellation,
     ) -> BoxFuture<'_, ContainedExecution> {
-        drop(prepared);
-        self.invoke_contained(request, cancellation)
+        drop((prepared, request));
+        Box::pin(std::future::ready(ContainedExecution::refused(&cancellation, prepares_nothing())))
     }
 
     /// What the backend holds right now, in constant time.

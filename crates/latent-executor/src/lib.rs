@@ -31,6 +31,8 @@ pub use backend::{
 pub use cancellation::ExecutionCancellation;
 pub use inspector::{ComponentInspection, ComponentInspector};
 pub use log::{BoundedLogSink, LogLevel, LogRecord, LogRefused, LogSink};
-pub use prepared::{ImportName, PreparationKey, PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse};
+pub use prepared::{
+    ImportName, PreparationKey, PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse, refuse_ungranted,
+};
 pub use repository::{ArtifactRepository, OwnedRepository, Seal, SealedRelease, SealedSource};
 pub use resources::RuntimeResourceSnapshot;

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use latent_core::{ContractSurface, Sha256Digest};
+use latent_core::{ContractSurface, ErrorDetail, ImportGrant, PlatformError, PlatformErrorCode, Sha256Digest};
 
 /// Names prepared code: the component's digest and everything about the engine that makes the result differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,6 +41,37 @@ impl fmt::Display for ImportName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
+}
+
+impl ImportName {
+    /// Whether this names an interface, which has to be bound, and not a type or another thing of the world itself.
+    #[must_use]
+    pub fn is_interface(&self) -> bool {
+        self.0.contains('/')
+    }
+}
+
+/// Refuses a component that declares an interface which its deployment does not grant. The standard grant costs nothing.
+///
+/// # Errors
+/// `permission-denied` (`activation.import-not-granted`) naming the first such import.
+pub fn refuse_ungranted(imports: &[ImportName], grant: &ImportGrant) -> Result<(), PlatformError> {
+    match grant {
+        ImportGrant::Standard => Ok(()),
+        ImportGrant::Only(_) => {
+            let refused = imports.iter().find(|import| import.is_interface() && !grant.allows(&import.0));
+            refused.map_or(Ok(()), |import| Err(not_granted(import)))
+        }
+    }
+}
+
+fn not_granted(import: &ImportName) -> PlatformError {
+    let message = format_args!(
+        "the component imports {import}, which its deployment does not grant; grant it in the deployment's `imports`, \
+         or build the component without it"
+    );
+    PlatformError::new(PlatformErrorCode::PermissionDenied, message)
+        .with_detail(ErrorDetail::new("activation.import-not-granted").with("import", import))
 }
 
 /// Compiled, linked code of one component, as a backend keeps it. Immutable and shared.
@@ -132,5 +163,43 @@ impl PreparedActivation {
     /// Hands the use to whoever runs it.
     pub fn into_use(self) -> PreparedUse {
         self.pinned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn declared() -> [ImportName; 4] {
+        ["deadline", "wasi:io/streams@0.2.6", "latent:log/log@0.1.0", "wasi:random/random@0.2.0"]
+            .map(|name| ImportName(name.into()))
+    }
+
+    #[test]
+    fn the_standard_grant_lets_every_import_pass() {
+        assert_eq!(refuse_ungranted(&declared(), &ImportGrant::Standard), Ok(()));
+    }
+
+    #[test]
+    fn a_list_that_covers_every_interface_lets_them_pass_whatever_else_is_declared() {
+        let all = ["latent:log/log".into(), "wasi:io/streams".into(), "wasi:random/random".into()];
+        assert_eq!(refuse_ungranted(&declared(), &ImportGrant::Only(all.into())), Ok(()));
+        let type_alone = [ImportName("deadline".into())];
+        assert_eq!(refuse_ungranted(&type_alone, &ImportGrant::Only([].into())), Ok(()), "a type is no interface");
+    }
+
+    #[test]
+    fn the_first_interface_that_is_not_granted_is_named_with_what_to_do() {
+        for (granted, refused) in [
+            (vec![], "wasi:io/streams@0.2.6"),
+            (vec!["wasi:io/streams".into()], "latent:log/log@0.1.0"),
+            (vec!["latent:log/log".into(), "wasi:io/streams".into()], "wasi:random/random@0.2.0"),
+        ] {
+            let error = refuse_ungranted(&declared(), &ImportGrant::Only(granted.into())).expect_err("one is missing");
+            assert_eq!((error.code(), error.is_retryable()), (PlatformErrorCode::PermissionDenied, false));
+            assert_eq!(error.details()[0].kind(), "activation.import-not-granted");
+            assert_eq!(error.details()[0].field("import"), Some(refused));
+            assert!(error.message().contains(refused) && error.message().contains("`imports`"), "{}", error.message());
+        }
     }
 }

@@ -1,7 +1,9 @@
 //! The contract that every backend passes, run on the fake and on the real engine.
 //!
 //! A [`Subject`] says how its backend spells five calls; [`run`] then checks the port's promises on them and panics
-//! with a sentence at the first that is broken.
+//! with a sentence at the first that is broken. [`run_prepared`] does so for backends that prepare ahead.
+
+mod prepared;
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -9,10 +11,13 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use latent_core::{
     ActivationId, BudgetLedger, CellId, ExecutionOutcome, FunctionTarget, Payload, PlatformErrorCode, Principal,
-    PrincipalKind, ResourceBudget, ServiceName, StopLatch, TenantId,
+    PrincipalKind, ResourceBudget, RevisionPolicy, ServiceName, StopLatch, TenantId,
 };
+
+pub use prepared::run_prepared;
 
 use crate::artifact::ComponentArtifact;
 use crate::backend::{ActivationContext, ContainedExecution, ExecutionBackend, ExecutionCleanup, ExecutionRequest};
@@ -53,16 +58,24 @@ impl Subject {
 
     fn request(&self, call: Call) -> ExecutionRequest {
         let (function, args) = (self.spell)(call);
-        request(&self.artifact, function, args)
+        request(function, args)
+    }
+
+    fn start(
+        &self,
+        request: ExecutionRequest,
+        cancellation: ExecutionCancellation,
+    ) -> BoxFuture<'_, ContainedExecution> {
+        self.backend.invoke_contained(self.artifact.clone(), request, cancellation)
     }
 }
 
-/// A request by tenant `suite` for `contract#function` with JSON parameters and a standard budget.
+/// A request by tenant `suite` for `contract#function` with JSON parameters, a standard budget and the default policy.
 ///
 /// # Panics
 /// Never: its ids are constants.
 #[must_use]
-pub fn request(artifact: &ComponentArtifact, function: &str, args: &str) -> ExecutionRequest {
+pub fn request(function: &str, args: &str) -> ExecutionRequest {
     let (contract, function) = function.rsplit_once('#').unwrap_or(("", function));
     let principal = Principal {
         tenant: TenantId::new("suite").expect("a constant id"),
@@ -79,10 +92,10 @@ pub fn request(artifact: &ComponentArtifact, function: &str, args: &str) -> Exec
     ExecutionRequest {
         context: Arc::new(context),
         cell: CellId::new("suite-cell"),
-        artifact: artifact.clone(),
         target: FunctionTarget { contract: contract.into(), function: function.into() },
         payload: Payload::json(args.to_owned()),
         budget: ResourceBudget { fuel: u64::MAX / 2, ..ResourceBudget::default() },
+        policy: Arc::new(RevisionPolicy::default()),
     }
 }
 
@@ -122,7 +135,7 @@ async fn outcomes_are_typed_and_proven(subject: &Subject) {
 async fn ended(subject: &Subject, call: Call) -> ExecutionOutcome {
     let request = subject.request(call);
     let cancellation = cancellation(&request, None);
-    let contained = subject.backend.invoke_contained(request, cancellation).await;
+    let contained = subject.start(request, cancellation).await;
     proven(subject, contained)
 }
 
@@ -137,7 +150,7 @@ async fn a_cancelled_spin_ends_cancelled(subject: &Subject) {
     let request = subject.request(Call::Spin);
     let cancellation = cancellation(&request, None);
     let latch = cancellation.probe().clone();
-    let mut run = pin!(subject.backend.invoke_contained(request, cancellation));
+    let mut run = pin!(subject.start(request, cancellation));
     let mut polls = 0;
     let contained = poll_fn(|cx| {
         polls += 1;
@@ -154,7 +167,7 @@ async fn a_cancelled_spin_ends_cancelled(subject: &Subject) {
 async fn a_deadline_ends_a_spin(subject: &Subject) {
     let request = subject.request(Call::Spin);
     let cancellation = cancellation(&request, Some(Duration::from_millis(20)));
-    let contained = subject.backend.invoke_contained(request, cancellation).await;
+    let contained = subject.start(request, cancellation).await;
     assert_eq!(proven(subject, contained), ExecutionOutcome::DeadlineExceeded);
 }
 
@@ -162,14 +175,14 @@ async fn cancellation_wins_over_a_deadline_at_one_checkpoint(subject: &Subject) 
     let request = subject.request(Call::Spin);
     let cancellation = cancellation(&request, Some(Duration::ZERO));
     cancellation.probe().request_cancel();
-    let contained = subject.backend.invoke_contained(request, cancellation).await;
+    let contained = subject.start(request, cancellation).await;
     assert_eq!(proven(subject, contained), ExecutionOutcome::Cancelled);
 }
 
 async fn a_dropped_run_leaves_nothing(subject: &Subject) {
     let request = subject.request(Call::Spin);
     let cancellation = cancellation(&request, None);
-    let mut run = Box::pin(subject.backend.invoke_contained(request, cancellation));
+    let mut run = Box::pin(subject.start(request, cancellation));
     poll_fn(|cx| {
         assert!(run.as_mut().poll(cx).is_pending(), "a spin does not end by itself");
         Poll::Ready(())

@@ -15,7 +15,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use latent_activation::{ActivationEnvelope, CancelDisposition, CancellationRegistry};
-use latent_core::{ActivationId, CellClass, TenantId, WallClock};
+use latent_core::{ActivationId, CellClass, RevisionPolicy, TenantId, WallClock};
 use latent_executor::{ComponentArtifact, ExecutionBackend};
 use latent_scheduler::CellPool;
 
@@ -48,6 +48,8 @@ pub struct Phase0ActivationRunner {
     registry: Arc<CancellationRegistry>,
     counters: Counters,
     class: CellClass,
+    /// One for all activations: there are no revisions here, so that nothing is restricted and nothing extra granted.
+    policy: Arc<RevisionPolicy>,
 }
 
 impl Phase0ActivationRunner {
@@ -61,7 +63,8 @@ impl Phase0ActivationRunner {
         config: Phase0ActivationRunnerConfig,
     ) -> Self {
         let registry = Arc::new(CancellationRegistry::new(config.registrations_max));
-        Self { pool, backend, clock, registry, counters: Counters::default(), class: config.class }
+        let (counters, policy) = (Counters::default(), Arc::default());
+        Self { pool, backend, clock, registry, counters, class: config.class, policy }
     }
 
     /// Runs one activation to its end. All failures are in the report.

@@ -107,11 +107,16 @@ impl WasmtimeBackend {
         &self.shared.settings
     }
 
-    async fn run(&self, request: ExecutionRequest, cancellation: ExecutionCancellation) -> ContainedExecution {
+    async fn run(
+        &self,
+        artifact: ComponentArtifact,
+        request: ExecutionRequest,
+        cancellation: ExecutionCancellation,
+    ) -> ContainedExecution {
         let shared = &*self.shared;
         let _running = shared.gauges.hold(Kind::Invocation);
-        let code = match shared.look_up(&request.artifact, Some(&request.context.principal.tenant)) {
-            Err(error) => return contain::refused(&cancellation, error),
+        let code = match shared.look_up(&artifact, Some(&request.context.principal.tenant)) {
+            Err(error) => return ContainedExecution::refused(&cancellation, error),
             Ok(Lookup::Kept(code)) => code,
             Ok(Lookup::Preparing(answer)) => {
                 let answer = async { answer.await.unwrap_or_else(|_gone| Err(compiler_gone())) };
@@ -123,7 +128,7 @@ impl WasmtimeBackend {
         };
         let permit = match shared.permit() {
             Ok(permit) => permit,
-            Err(error) => return contain::refused(&cancellation, error),
+            Err(error) => return ContainedExecution::refused(&cancellation, error),
         };
         let guards = Guards::Own { _pin: shared.gauges.hold(Kind::Pin), _permit: permit };
         contain::run(shared, Pinned { code, _guards: guards }, request, cancellation).await
@@ -138,11 +143,11 @@ impl WasmtimeBackend {
         let shared = &*self.shared;
         let _running = shared.gauges.hold(Kind::Invocation);
         match self.own(pinned.code()) {
-            Some(code) if code.digest() == request.artifact.digest() => {
+            Some(code) => {
                 let pinned = Pinned { code, _guards: Guards::Use { _pinned: pinned } };
                 contain::run(shared, pinned, request, cancellation).await
             }
-            _ => contain::refused(&cancellation, foreign_code()),
+            None => ContainedExecution::refused(&cancellation, foreign_code()),
         }
     }
 
@@ -156,19 +161,20 @@ impl WasmtimeBackend {
 
 impl ExecutionBackend for WasmtimeBackend {
     /// Derives its deadline from one clock sample, and proves nothing to its caller.
-    fn invoke(&self, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
+    fn invoke(&self, artifact: ComponentArtifact, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
         let ledger = Arc::new(BudgetLedger::new(request.budget));
         let deadline = monotonic_deadline(&request);
         let cancellation = ExecutionCancellation::new(Arc::new(StopLatch::new()), deadline, ledger);
-        Box::pin(async move { self.run(request, cancellation).await.report })
+        Box::pin(async move { self.run(artifact, request, cancellation).await.report })
     }
 
     fn invoke_contained(
         &self,
+        artifact: ComponentArtifact,
         request: ExecutionRequest,
         cancellation: ExecutionCancellation,
     ) -> BoxFuture<'_, ContainedExecution> {
-        Box::pin(self.run(request, cancellation))
+        Box::pin(self.run(artifact, request, cancellation))
     }
 
     fn preparation_key(&self, digest: Sha256Digest) -> PreparationKey {
@@ -243,8 +249,7 @@ impl ComponentInspector for WasmtimeBackend {
 }
 
 fn foreign_code() -> PlatformError {
-    let message = "the code was prepared by another backend, or from another component";
-    PlatformError::new(PlatformErrorCode::Internal, message)
+    PlatformError::new(PlatformErrorCode::Internal, "the code was prepared by another backend")
 }
 
 /// The legacy entry has no admission, so its deadline is turned into a monotonic instant here, from one sample.
@@ -256,67 +261,4 @@ fn monotonic_deadline(request: &ExecutionRequest) -> Option<std::time::Instant> 
     let deadline = earlier(request.context.deadline, request.budget.deadline)?;
     let left = deadline.duration_since(wall).unwrap_or_default();
     now.checked_add(left)
-}
-
-/// The cache-disabled backend of the containment document: the same engine and the same containment, with the one
-/// shared uncached-preparation slot instead of a cache.
-#[derive(Clone)]
-pub struct Phase0WasmtimeBackend(WasmtimeBackend);
-
-impl Phase0WasmtimeBackend {
-    /// Builds the backend with its cache disabled.
-    ///
-    /// # Errors
-    /// As [`WasmtimeBackend::new`].
-    pub fn new(mut settings: EngineSettings, sink: Arc<dyn LogSink>) -> Result<Self, PlatformError> {
-        settings.prepared_entries_max = 0;
-        WasmtimeBackend::new(settings, sink).map(Self)
-    }
-}
-
-impl ExecutionBackend for Phase0WasmtimeBackend {
-    fn invoke(&self, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
-        self.0.invoke(request)
-    }
-
-    fn invoke_contained(
-        &self,
-        request: ExecutionRequest,
-        cancellation: ExecutionCancellation,
-    ) -> BoxFuture<'_, ContainedExecution> {
-        self.0.invoke_contained(request, cancellation)
-    }
-
-    fn preparation_key(&self, digest: Sha256Digest) -> PreparationKey {
-        self.0.preparation_key(digest)
-    }
-
-    fn prepare_ready_from_repository(
-        &self,
-        repository: OwnedRepository,
-        key: PreparationKey,
-    ) -> BoxFuture<'_, Result<PreparedReadiness, PlatformError>> {
-        self.0.prepare_ready_from_repository(repository, key)
-    }
-
-    fn materialize_ready(&self, ready: PreparedReadiness) -> Result<PreparedActivation, PlatformError> {
-        self.0.materialize_ready(ready)
-    }
-
-    fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {
-        self.0.prepare_for_use(artifact)
-    }
-
-    fn invoke_prepared_contained(
-        &self,
-        prepared: PreparedActivation,
-        request: ExecutionRequest,
-        cancellation: ExecutionCancellation,
-    ) -> BoxFuture<'_, ContainedExecution> {
-        self.0.invoke_prepared_contained(prepared, request, cancellation)
-    }
-
-    fn resources(&self) -> RuntimeResourceSnapshot {
-        self.0.resources()
-    }
 }

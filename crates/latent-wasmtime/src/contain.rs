@@ -1,6 +1,6 @@
 //! One contained run, from a granted request to an outcome with its cleanup proof.
 //!
-//! The order is that of `activation-containment.md`, "Cleanup ordering", steps 6 to 10: decode before any store
+//! The order is that of `activation-containment.md`, "Cleanup ordering", steps 6 to 10: refuse imports that are not granted and decode before any store
 //! exists, run under the latch and the watchdog, capture and encode, drop store and values, then classify. Whatever
 //! panics is caught here and costs the cell.
 
@@ -11,7 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use latent_core::{ErrorDetail, ExecutionOutcome, MediaType, PlatformError, PlatformErrorCode};
-use latent_executor::{ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest};
+use latent_executor::{
+    ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest, PreparedCode as _,
+    refuse_ungranted,
+};
 use wasmtime::{Store, UpdateDeadline};
 
 use crate::call::{Arguments, FunctionPlan, Returned};
@@ -72,6 +75,10 @@ pub async fn run(
     request: ExecutionRequest,
     cancellation: ExecutionCancellation,
 ) -> ContainedExecution {
+    let declared = pinned.code.imports();
+    if let Err(error) = refuse_ungranted(declared, &request.policy.execution.imports) {
+        return ContainedExecution::refused(&cancellation, error);
+    }
     let started = now();
     let media_type = request.payload.media_type;
     let prepared = pinned
@@ -80,12 +87,12 @@ pub async fn run(
         .and_then(|plan| Ok((plan, plan.decode(&request.payload, &shared.settings.values)?)));
     let (plan, arguments) = match prepared {
         Ok(ready) => ready,
-        Err(error) => return refused(&cancellation, error),
+        Err(error) => return ContainedExecution::refused(&cancellation, error),
     };
     let buffers = shared.gauges.hold(Kind::Buffer);
     let mut live = match open(shared, &request, &cancellation, started) {
         Ok(live) => live,
-        Err(error) => return refused(&cancellation, error),
+        Err(error) => return ContainedExecution::refused(&cancellation, error),
     };
     let watch = shared.ticker.watch(&cancellation);
     let entered = AtomicBool::new(false);
@@ -109,17 +116,6 @@ pub async fn run(
     ContainedExecution { report: ExecutionReport { outcome, consumption }, cleanup }
 }
 
-/// A refusal before anything was created: there is nothing to clean.
-pub fn refused(cancellation: &ExecutionCancellation, error: PlatformError) -> ContainedExecution {
-    ended_early(cancellation, ExecutionOutcome::Failed(error))
-}
-
-/// An end before anything was created.
-fn ended_early(cancellation: &ExecutionCancellation, outcome: ExecutionOutcome) -> ContainedExecution {
-    let consumption = cancellation.budget_accounting().consumption();
-    ContainedExecution { report: ExecutionReport { outcome, consumption }, cleanup: ExecutionCleanup::Reusable }
-}
-
 /// Waits for `preparation` unless the activation is stopped first.
 pub async fn prepared<T>(
     shared: &Shared,
@@ -130,9 +126,9 @@ pub async fn prepared<T>(
     let mut preparation = pin!(Some(preparation));
     match guarded(&shared.ticker, cancellation, now(), preparation.as_mut()).await.0 {
         Ended::Done(Ok(code)) => Ok(code),
-        Ended::Done(Err(error)) => Err(refused(cancellation, error)),
-        Ended::Stopped(cause) => Err(ended_early(cancellation, stopped(cause))),
-        Ended::Panicked => Err(ended_early(cancellation, host_panic())),
+        Ended::Done(Err(error)) => Err(ContainedExecution::refused(cancellation, error)),
+        Ended::Stopped(cause) => Err(ContainedExecution::ended_early(cancellation, stopped(cause))),
+        Ended::Panicked => Err(ContainedExecution::ended_early(cancellation, host_panic())),
     }
 }
 
@@ -152,8 +148,7 @@ fn open<'a>(
         tables: settings.tables_max,
     };
     let limiter = Limiter::new(ledger.clone(), settings.memory_bytes_max, settings.table_elements_max, counts);
-    let (context, sink) = (request.context.clone(), shared.sink.clone());
-    let state = HostState::new(settings, context, cancellation.clone(), sink, limiter);
+    let state = HostState::new(settings, request, cancellation.clone(), shared.sink.clone(), limiter);
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_fuel(fuel).map_err(|error| no_fuel(&error))?;

@@ -18,6 +18,7 @@ mod host;
 mod images;
 mod inspect;
 mod limiter;
+mod phase0;
 mod preparation;
 mod prepare;
 mod preparer;
@@ -29,7 +30,7 @@ mod store;
 mod ticker;
 pub mod values;
 
-pub use backend::{Phase0WasmtimeBackend, WasmtimeBackend};
+pub use backend::WasmtimeBackend;
 pub use compile::{
     COMPILE_COMMAND, ChildCompiler, ChildOptions, CompileJob, CompileLimits, Compiler, FunctionsOptions,
     InProcessCompiler, compile_child,
@@ -38,6 +39,7 @@ pub use engine::{EngineReport, build as build_engine, compatibility as engine_co
 pub use host::offered_interfaces;
 pub use images::{ImageLimits, ImageStore, Staged, anonymous_image, load_image};
 pub use inspect::{WasmtimeInspector, inspect as inspect_component};
+pub use phase0::Phase0WasmtimeBackend;
 pub use preparation::{CompilerChoice, Preparation};
 pub use prepare::PreparedComponent;
 pub use preparer::COMPILER_THREAD;

@@ -58,11 +58,11 @@ impl<'r> Granted<'r> {
         let deadline = activation.deadline.map(Instant::into_std);
         let cancellation = ExecutionCancellation::new(Arc::clone(&activation.latch), deadline, Arc::clone(&ledger));
         let Call { context, artifact, target, payload } = call;
-        let request =
-            ExecutionRequest { context, cell: cell.clone(), artifact, target, payload, budget: *lease.budget() };
+        let (budget, policy) = (*lease.budget(), Arc::clone(&activation.runner.policy));
+        let request = ExecutionRequest { context, cell: cell.clone(), target, payload, budget, policy };
         let running = activation.runner.counters.running();
         let backend = &activation.runner.backend;
-        let run = begin(|| backend.invoke_contained(request, cancellation), backend_panicked);
+        let run = begin(|| backend.invoke_contained(artifact, request, cancellation), backend_panicked);
         Started { run: Some(run), running, cell, ledger, queue_wait, lease, activation }
     }
 }

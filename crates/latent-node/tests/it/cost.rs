@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use latent_core::{BudgetConsumption, CellClass, ExecutionOutcome, NodeId, SystemWallClock, TerminalState};
 use latent_executor::{
-    ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
+    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
 };
 use latent_node::{Phase0ActivationRunner, Phase0ActivationRunnerConfig};
 use latent_scheduler::{FixedCellPool, FixedCellPoolConfig};
@@ -42,12 +42,13 @@ static ALLOCATOR: Counting = Counting;
 struct Echo;
 
 impl ExecutionBackend for Echo {
-    fn invoke(&self, _request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
+    fn invoke(&self, _artifact: ComponentArtifact, _request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
         unreachable!("the runner uses the contained entry")
     }
 
     fn invoke_contained(
         &self,
+        _artifact: ComponentArtifact,
         request: ExecutionRequest,
         _cancellation: ExecutionCancellation,
     ) -> BoxFuture<'_, ContainedExecution> {

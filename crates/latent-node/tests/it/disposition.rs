@@ -10,7 +10,7 @@ use latent_core::{
 };
 use latent_executor::fake::{FakeBackend, FakeStep};
 use latent_executor::{
-    ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
+    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
 };
 
 use crate::support::{Hooks, Setup, activation, cancelled, error, hook, tenant};
@@ -34,12 +34,13 @@ enum Charging {
 }
 
 impl ExecutionBackend for Charging {
-    fn invoke(&self, _request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
+    fn invoke(&self, _artifact: ComponentArtifact, _request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
         unreachable!("the runner uses the contained entry")
     }
 
     fn invoke_contained(
         &self,
+        _artifact: ComponentArtifact,
         _request: ExecutionRequest,
         cancellation: ExecutionCancellation,
     ) -> BoxFuture<'_, ContainedExecution> {
@@ -89,7 +90,7 @@ async fn a_proof_refused_without_a_reason_still_quarantines() {
 async fn a_legacy_backend_costs_a_cell_for_each_call() {
     struct Legacy;
     impl ExecutionBackend for Legacy {
-        fn invoke(&self, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
+        fn invoke(&self, _artifact: ComponentArtifact, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
             let outcome = ExecutionOutcome::Returned(request.payload);
             Box::pin(std::future::ready(ExecutionReport { outcome, consumption: USED }))
         }
@@ -185,7 +186,7 @@ async fn a_backend_panic_costs_one_cell_and_one_platform_failed_record() {
 async fn a_cancel_that_was_accepted_before_a_backend_panic_is_still_what_is_published() {
     struct LegacyPanics;
     impl ExecutionBackend for LegacyPanics {
-        fn invoke(&self, _request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
+        fn invoke(&self, _artifact: ComponentArtifact, _request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
             panic!("scripted panic")
         }
     }
@@ -208,15 +209,16 @@ async fn a_cancel_that_was_accepted_before_a_backend_panic_is_still_what_is_publ
 struct Shared(Arc<dyn ExecutionBackend>);
 
 impl ExecutionBackend for Shared {
-    fn invoke(&self, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
-        self.0.invoke(request)
+    fn invoke(&self, artifact: ComponentArtifact, request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
+        self.0.invoke(artifact, request)
     }
 
     fn invoke_contained(
         &self,
+        artifact: ComponentArtifact,
         request: ExecutionRequest,
         cancellation: ExecutionCancellation,
     ) -> BoxFuture<'_, ContainedExecution> {
-        self.0.invoke_contained(request, cancellation)
+        self.0.invoke_contained(artifact, request, cancellation)
     }
 }

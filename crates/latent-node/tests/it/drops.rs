@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 use latent_core::{BudgetConsumption, ExecutionOutcome, TerminalState};
 use latent_executor::fake::{FakeBackend, FakeStep, Gate};
 use latent_executor::{
-    ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
+    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
 };
 
 use crate::support::{Hooks, Setup, artifact, envelope, hook, poll, yields};
@@ -15,12 +15,13 @@ use crate::support::{Hooks, Setup, artifact, envelope, hook, poll, yields};
 struct Slow(ExecutionCleanup);
 
 impl ExecutionBackend for Slow {
-    fn invoke(&self, _request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
+    fn invoke(&self, _artifact: ComponentArtifact, _request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
         unreachable!("the runner uses the contained entry")
     }
 
     fn invoke_contained(
         &self,
+        _artifact: ComponentArtifact,
         request: ExecutionRequest,
         _cancellation: ExecutionCancellation,
     ) -> BoxFuture<'_, ContainedExecution> {

@@ -4,33 +4,36 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use latent_core::{BudgetConsumption, ExecutionOutcome, ResourceBudget, TerminalState, WallClock};
+use latent_core::{BudgetConsumption, ExecutionOutcome, ResourceBudget, RevisionPolicy, TerminalState, WallClock};
 use latent_executor::{
-    ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
+    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
 };
 
 use crate::support::{Hooks, Log, Setup, artifact, envelope, hook};
 
+type Asked = (ComponentArtifact, ExecutionRequest, ExecutionCancellation);
+
 /// Keeps what it was asked and echoes.
 struct Recording {
     log: Log,
-    asked: Arc<Mutex<Vec<(ExecutionRequest, ExecutionCancellation)>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl ExecutionBackend for Recording {
-    fn invoke(&self, _request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
+    fn invoke(&self, _artifact: ComponentArtifact, _request: ExecutionRequest) -> BoxFuture<'_, ExecutionReport> {
         unreachable!("the runner uses the contained entry")
     }
 
     fn invoke_contained(
         &self,
+        artifact: ComponentArtifact,
         request: ExecutionRequest,
         cancellation: ExecutionCancellation,
     ) -> BoxFuture<'_, ContainedExecution> {
         Box::pin(async move {
             self.log.add("invoke");
             let outcome = ExecutionOutcome::Returned(request.payload.clone());
-            self.asked.lock().unwrap().push((request, cancellation));
+            self.asked.lock().unwrap().push((artifact, request, cancellation));
             self.log.add("proof");
             let report = ExecutionReport { outcome, consumption: BudgetConsumption::default() };
             ContainedExecution { report, cleanup: ExecutionCleanup::Reusable }
@@ -90,7 +93,7 @@ async fn the_request_is_built_from_the_lease_and_the_earlier_deadline() {
     let started = tokio::time::Instant::now();
     let report = bench.runner.run(envelope, artifact()).await;
     let asked = asked.lock().unwrap();
-    let [(request, cancellation)] = &asked[..] else { panic!("one invocation expected") };
+    let [(code, request, cancellation)] = &asked[..] else { panic!("one invocation expected") };
     assert_eq!(Some(&request.cell), report.cell.as_ref());
     assert_eq!(request.budget, budget);
     assert_eq!(*cancellation.budget_accounting().granted(), budget);
@@ -98,6 +101,7 @@ async fn the_request_is_built_from_the_lease_and_the_earlier_deadline() {
     assert_eq!(request.context.deadline, Some(near));
     assert_eq!(request.context.trace_parent.as_deref(), Some("trace"));
     assert_eq!(request.context.metadata, [("guest.color".into(), "red".into())], "only what a guest may read");
-    assert_eq!(request.artifact.digest(), artifact().digest());
+    assert_eq!(code.digest(), artifact().digest());
+    assert_eq!(*request.policy, RevisionPolicy::default(), "nothing is restricted");
     assert_eq!(report.queue_wait, Duration::ZERO);
 }

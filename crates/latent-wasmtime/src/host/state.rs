@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use latent_executor::{ActivationContext, ExecutionCancellation, LogLevel, LogSink};
+use latent_core::{Environment, RevisionPolicy};
+use latent_executor::{ActivationContext, ExecutionCancellation, ExecutionRequest, LogLevel, LogSink};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -16,6 +17,7 @@ pub struct HostState {
     pub(crate) limiter: Limiter,
     pub(crate) context: Arc<ActivationContext>,
     pub(crate) cancellation: ExecutionCancellation,
+    policy: Arc<RevisionPolicy>,
     sink: Arc<dyn LogSink>,
     log_limits: LogLimits,
     random_bytes_max: u32,
@@ -31,10 +33,10 @@ struct Wasi {
 }
 
 impl HostState {
-    /// The state of one activation.
+    /// The state of the activation that runs `request`.
     pub(crate) fn new(
         settings: &EngineSettings,
-        context: Arc<ActivationContext>,
+        request: &ExecutionRequest,
         cancellation: ExecutionCancellation,
         sink: Arc<dyn LogSink>,
         limiter: Limiter,
@@ -43,8 +45,9 @@ impl HostState {
         resources.set_max_capacity(settings.host_resources_max as usize);
         Self {
             limiter,
-            context,
+            context: request.context.clone(),
             cancellation,
+            policy: request.policy.clone(),
             sink,
             log_limits: settings.logs,
             random_bytes_max: settings.random_bytes_max,
@@ -75,8 +78,9 @@ impl HostState {
     }
 }
 
-/// No arguments, no environment, stdin closed, no preopened directories, no network; stdout and stderr are logs.
-fn deny_by_default(log: &Arc<LogWriter>, random_bytes_max: u32) -> Wasi {
+/// Of environment variables exactly these; no arguments, stdin closed, no preopened directories, no network; stdout and
+/// stderr are logs.
+fn deny_by_default(log: &Arc<LogWriter>, environment: &Environment, random_bytes_max: u32) -> Wasi {
     let stdout = LineBuffer::new(log.clone(), LogLevel::Info, "stdout");
     let stderr = LineBuffer::new(log.clone(), LogLevel::Warn, "stderr");
     let mut builder = WasiCtx::builder();
@@ -88,6 +92,9 @@ fn deny_by_default(log: &Arc<LogWriter>, random_bytes_max: u32) -> Wasi {
         .allow_ip_name_lookup(false)
         .allow_tcp(false)
         .allow_udp(false);
+    for (name, value) in environment.iter() {
+        builder.env(name, value);
+    }
     Wasi { ctx: builder.build(), lines: [stdout, stderr] }
 }
 
@@ -95,7 +102,7 @@ impl WasiView for HostState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         if self.wasi.is_none() {
             let log = self.log().clone();
-            self.wasi = Some(Box::new(deny_by_default(&log, self.random_bytes_max)));
+            self.wasi = Some(Box::new(deny_by_default(&log, &self.policy.execution.environment, self.random_bytes_max)));
         }
         let wasi = self.wasi.as_mut().expect("made the lines before");
         WasiCtxView { ctx: &mut wasi.ctx, table: &mut self.resources }

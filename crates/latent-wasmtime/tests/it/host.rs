@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latent_core::{ExecutionOutcome, ServiceName};
-use latent_executor::{ComponentArtifact, ExecutionRequest};
+use latent_executor::ComponentArtifact;
 
-use crate::support::{bench, by_tenant, guest, request, request_of, returned};
+use crate::support::{Call, bench, by_tenant, guest, request, request_of, returned};
 
-fn ask(function: &str, args: &str) -> ExecutionRequest {
+fn ask(function: &str, args: &str) -> Call {
     request("log-context", "speak", function, args)
 }
 

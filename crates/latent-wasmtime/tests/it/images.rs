@@ -48,7 +48,7 @@ async fn echo_from(bench: &Bench, repository: &Arc<FakeRepository>, artifact: &C
     let prepared = bench.backend.materialize_ready(ready).expect("a permit is free");
     let request = request_of(artifact, "fixture:echo/echo@0.1.0#echo-string", "[\"hello\"]");
     let cancellation = latent_executor::suite::cancellation(&request, None);
-    let ran = bench.backend.invoke_prepared_contained(prepared, request, cancellation).await;
+    let ran = bench.backend.invoke_prepared_contained(prepared, request.request, cancellation).await;
     assert_eq!(returned(&ran), "\"hello\"");
 }
 

@@ -68,7 +68,7 @@ async fn hold_at_once(bench: &Bench, artifact: &ComponentArtifact, target: &str,
         let request = request_of(artifact, target, args);
         let cancellation = suite::cancellation(&request, None);
         latches.push(cancellation.probe().clone());
-        runs.push(Box::pin(bench.backend.invoke_contained(request, cancellation)));
+        runs.push(Box::pin(bench.backend.invoke_contained(request.artifact, request.request, cancellation)));
     }
     poll_fn(|cx| {
         for run in &mut runs {
@@ -120,7 +120,7 @@ async fn a_pool_without_a_free_slot_is_a_retryable_refusal_and_not_a_trap() {
     let held = request_of(&parker, target, "[]");
     let cancellation = suite::cancellation(&held, None);
     let latch = cancellation.probe().clone();
-    let mut first = Box::pin(bench.backend.invoke_contained(held, cancellation));
+    let mut first = Box::pin(bench.backend.invoke_contained(held.artifact, held.request, cancellation));
     poll_fn(|cx| {
         assert!(first.as_mut().poll(cx).is_pending());
         if bench.backend.resources().component_instances == 1 { Poll::Ready(()) } else { Poll::Pending }
@@ -128,7 +128,7 @@ async fn a_pool_without_a_free_slot_is_a_retryable_refusal_and_not_a_trap() {
     .await;
     let second = request_of(&parker, target, "[]");
     let cancellation = suite::cancellation(&second, None);
-    let refused = bench.backend.invoke_contained(second, cancellation).await;
+    let refused = bench.backend.invoke_contained(second.artifact, second.request, cancellation).await;
     let error = match refused.report.outcome {
         ExecutionOutcome::Failed(error) => error,
         other => panic!("{other:?}"),

@@ -1,14 +1,13 @@
 //! What one tenant leaves in memory, another never sees.
 
 use latent_core::ExecutionOutcome;
-use latent_executor::ExecutionRequest;
 use latent_wasmtime::{AllocatorChoice, EngineSettings, PagemapScanChoice};
 
-use crate::support::{Bench, bench_with, by_tenant, request};
+use crate::support::{Call, Bench, bench_with, by_tenant, request};
 
 const MIB: u32 = 1 << 20;
 
-fn pattern(function: &str, bytes: u32) -> ExecutionRequest {
+fn pattern(function: &str, bytes: u32) -> Call {
     let mut request = request("memory-pattern", "pattern", function, &format!("[{bytes}]"));
     request.budget.fuel = u64::MAX / 2;
     request

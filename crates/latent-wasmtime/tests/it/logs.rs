@@ -1,9 +1,9 @@
 //! Guest output as log records: bounded, cut visibly, charged to the byte.
 
 use latent_core::ExecutionOutcome;
-use latent_executor::{ComponentArtifact, ExecutionRequest, LogLevel, LogRecord};
+use latent_executor::{ComponentArtifact, LogLevel, LogRecord};
 
-use crate::support::{Bench, bench, guest, request, request_of, returned};
+use crate::support::{Call, Bench, bench, guest, request, request_of, returned};
 
 const NOTICE: &str = "log budget exhausted, later records are dropped";
 const TRUNCATED: (&str, &str) = ("latent.truncated", "true");
@@ -17,7 +17,7 @@ fn is_truncated(record: &LogRecord) -> bool {
 }
 
 /// Runs a function and answers with its accepted records and its notices, having checked the charge.
-async fn spoken(bench: &Bench, mut request: ExecutionRequest, budget: u64) -> (Vec<LogRecord>, usize) {
+async fn spoken(bench: &Bench, mut request: Call, budget: u64) -> (Vec<LogRecord>, usize) {
     request.budget.log_bytes = budget;
     request.budget.fuel = u64::MAX / 2;
     let ran = bench.run(request.clone()).await.report;

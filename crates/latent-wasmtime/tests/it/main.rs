@@ -4,6 +4,7 @@ mod allocations;
 mod bombs;
 mod bytes;
 mod contract;
+mod grants;
 mod host;
 mod hostile_types;
 mod images;

@@ -1,22 +1,22 @@
 //! Linear memory and tables: one grant over everything that an activation instantiates, on every allocator.
 
 use latent_core::{ExecutionOutcome, PlatformErrorCode};
-use latent_executor::{ComponentArtifact, ExecutionBackend as _, ExecutionRequest};
+use latent_executor::{ComponentArtifact, ExecutionBackend as _};
 use latent_guests::generated;
 use latent_wasmtime::EngineSettings;
 
-use crate::support::{Bench, bench, every_allocator, generated_request, limit, on_demand, request, returned};
+use crate::support::{Call, Bench, bench, every_allocator, generated_request, limit, on_demand, request, returned};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 64 << 10;
 
-fn grow(function: &str, step_pages: u32, granted: u64) -> ExecutionRequest {
+fn grow(function: &str, step_pages: u32, granted: u64) -> Call {
     let mut request = request("containment-capsule", "modes", function, &format!("[{step_pages}]"));
     request.budget.memory_bytes = granted;
     request
 }
 
-async fn exhausted_with_peak(bench: &Bench, request: ExecutionRequest, peak: u64) {
+async fn exhausted_with_peak(bench: &Bench, request: Call, peak: u64) {
     let granted = request.budget.memory_bytes;
     let ran = bench.run(request).await.report;
     assert_eq!(ran.outcome, ExecutionOutcome::MemoryExhausted);

@@ -13,7 +13,7 @@ use latent_executor::{ComponentArtifact, ExecutionBackend as _, PreparedActivati
 use latent_guests::generated;
 use latent_wasmtime::{EngineSettings, WasmtimeBackend};
 
-use crate::support::{Bench, artifact, bench_with, request, request_of, returned};
+use crate::support::{Bench, Call, artifact, bench_with, failure, request, request_of, returned};
 
 fn settings() -> EngineSettings {
     EngineSettings::for_cells(64)
@@ -39,7 +39,7 @@ fn slow(functions: u32) -> ComponentArtifact {
     ComponentArtifact::new(wat::parse_str(text).expect("the text is well-formed"))
 }
 
-fn nop_of(artifact: &ComponentArtifact) -> latent_executor::ExecutionRequest {
+fn nop_of(artifact: &ComponentArtifact) -> Call {
     request_of(artifact, &format!("{}#nop", generated::CONTRACT), "[]")
 }
 
@@ -164,7 +164,7 @@ async fn code_that_is_pinned_outlives_its_place_in_the_cache() {
     assert_eq!((held.prepared_entries, held.prepared_pins, held.instance_permits), (1, 1, 1));
     let request = request_of(&capsule, "fixture:containment-capsule/modes@0.1.0#echo", "[\"pinned\"]");
     let cancellation = suite::cancellation(&request, None);
-    let ran = bench.backend.invoke_prepared_contained(pinned, request, cancellation).await;
+    let ran = bench.backend.invoke_prepared_contained(pinned, request.request, cancellation).await;
     assert_eq!(returned(&ran), "\"pinned\"");
     assert!(bench.backend.resources().is_idle(), "the use ended with the run");
     bench.assert_healthy().await;
@@ -187,7 +187,7 @@ async fn permits_are_bounded_and_a_dropped_use_gives_its_own_back() {
     assert!(error.is_retryable());
     let echo = request("echo", "echo", "nop", "[]");
     let cancellation = suite::cancellation(&echo, None);
-    let run = bench.backend.invoke_contained(echo, cancellation).await;
+    let run = bench.backend.invoke_contained(echo.artifact, echo.request, cancellation).await;
     assert!(matches!(run.report.outcome, ExecutionOutcome::Failed(error) if error.is_retryable()));
     drop(uses.pop());
     let held = bench.backend.resources();
@@ -198,25 +198,22 @@ async fn permits_are_bounded_and_a_dropped_use_gives_its_own_back() {
 }
 
 #[tokio::test]
-async fn code_of_another_backend_or_component_is_refused() {
+async fn code_of_another_backend_is_refused_and_that_of_another_component_lacks_the_function() {
     let (here, there) = (bench_with(settings()), bench_with(settings()));
-    refused_as_foreign(&here, there.backend.prepare_for_use(artifact("echo")).await.unwrap()).await;
-    refused_as_foreign(&here, here.backend.prepare_for_use(artifact("types")).await.unwrap()).await;
+    let foreign = there.backend.prepare_for_use(artifact("echo")).await.unwrap();
+    let error = refused(&here, foreign).await;
+    assert_eq!(error.code(), PlatformErrorCode::Internal);
+    assert!(error.message().contains("another backend"), "{}", error.message());
+    let other = here.backend.prepare_for_use(artifact("types")).await.unwrap();
+    assert_eq!(refused(&here, other).await.code(), PlatformErrorCode::IncompatibleContract);
     assert!(here.backend.resources().is_idle() && there.backend.resources().is_idle());
     here.assert_healthy().await;
 }
 
-async fn refused_as_foreign(here: &Bench, foreign: PreparedActivation) {
+async fn refused(here: &Bench, prepared: PreparedActivation) -> PlatformError {
     let request = request("echo", "echo", "nop", "[]");
     let cancellation = suite::cancellation(&request, None);
-    let ran = here.backend.invoke_prepared_contained(foreign, request, cancellation).await;
-    match ran.report.outcome {
-        ExecutionOutcome::Failed(error) => {
-            assert_eq!(error.code(), PlatformErrorCode::Internal);
-            assert!(error.message().contains("another backend"), "{}", error.message());
-        }
-        other => panic!("{other:?}"),
-    }
+    failure(&here.backend.invoke_prepared_contained(prepared, request.request, cancellation).await).clone()
 }
 
 #[tokio::test]
@@ -226,7 +223,7 @@ async fn a_cancel_ends_an_activation_that_waits_for_the_compiler() {
     let request = nop_of(&artifact);
     let cancellation = suite::cancellation(&request, None);
     let latch = cancellation.probe().clone();
-    let mut run = pin!(bench.backend.invoke_contained(request, cancellation));
+    let mut run = pin!(bench.backend.invoke_contained(request.artifact, request.request, cancellation));
     let mut polls = 0;
     let ended = poll_fn(|cx| {
         polls += 1;
@@ -266,7 +263,7 @@ async fn an_activation_that_is_dropped_while_it_waits_for_the_compiler_holds_not
     let artifact = slow(500);
     let request = nop_of(&artifact);
     let cancellation = suite::cancellation(&request, None);
-    let mut run = bench.backend.invoke_contained(request, cancellation);
+    let mut run = bench.backend.invoke_contained(request.artifact, request.request, cancellation);
     poll_fn(|cx| {
         assert!(run.as_mut().poll(cx).is_pending(), "the compiler takes longer than one poll");
         Poll::Ready(())

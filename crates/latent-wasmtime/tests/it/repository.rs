@@ -201,7 +201,7 @@ async fn what_is_ready_outlives_its_place_in_the_cache_and_runs() {
     let prepared = bench.backend.materialize_ready(waiting).expect("a permit is free");
     let request = request_of(&capsule, "fixture:containment-capsule/modes@0.1.0#echo", "[\"pinned\"]");
     let cancellation = suite::cancellation(&request, None);
-    let ran = bench.backend.invoke_prepared_contained(prepared, request, cancellation).await;
+    let ran = bench.backend.invoke_prepared_contained(prepared, request.request, cancellation).await;
     assert_eq!(returned(&ran), "\"pinned\"");
     let held = bench.backend.resources();
     assert!(held.is_idle() && held.prepared_entries == 1, "the run ended its own pin and touched no cache: {held:?}");

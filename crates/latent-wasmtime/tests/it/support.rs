@@ -1,5 +1,6 @@
 //! What the tests share: a backend, requests against fixtures, and the check that nothing is left.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,27 @@ use latent_executor::{
 };
 use latent_guests::generated;
 use latent_wasmtime::{AllocatorChoice, EngineSettings, PagemapScanChoice, WasmtimeBackend};
+
+/// A request together with the component that it is for.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub artifact: ComponentArtifact,
+    pub request: ExecutionRequest,
+}
+
+impl Deref for Call {
+    type Target = ExecutionRequest;
+
+    fn deref(&self) -> &ExecutionRequest {
+        &self.request
+    }
+}
+
+impl DerefMut for Call {
+    fn deref_mut(&mut self) -> &mut ExecutionRequest {
+        &mut self.request
+    }
+}
 
 /// A backend with its log sink.
 pub struct Bench {
@@ -56,19 +78,18 @@ pub fn guest(wit: &str, module: &str) -> ComponentArtifact {
 }
 
 /// A request for `contract#function` of `artifact`, with a standard budget.
-pub fn request_of(artifact: &ComponentArtifact, target: &str, args: &str) -> ExecutionRequest {
-    let mut request = suite::request(artifact, target, args);
-    request.budget = ResourceBudget::default();
-    request
+pub fn request_of(artifact: &ComponentArtifact, target: &str, args: &str) -> Call {
+    let request = ExecutionRequest { budget: ResourceBudget::default(), ..suite::request(target, args) };
+    Call { artifact: artifact.clone(), request }
 }
 
 /// A request for `function` of a generated component.
-pub fn generated_request(component: Vec<u8>, function: &str, args: &str) -> ExecutionRequest {
+pub fn generated_request(component: Vec<u8>, function: &str, args: &str) -> Call {
     request_of(&ComponentArtifact::new(component), &format!("{}#{function}", generated::CONTRACT), args)
 }
 
 /// The same request by another tenant.
-pub fn by_tenant(mut request: ExecutionRequest, tenant: &str) -> ExecutionRequest {
+pub fn by_tenant(mut request: Call, tenant: &str) -> Call {
     let context = Arc::make_mut(&mut request.context);
     context.principal.tenant = TenantId::new(tenant).expect("tests use plain names");
     context.activation_id = ActivationId::new(format!("{tenant}-activation")).expect("tests use plain names");
@@ -81,7 +102,7 @@ pub fn artifact(fixture: &str) -> ComponentArtifact {
 }
 
 /// A request for `function` of interface `interface` of `fixture`, with a standard budget of fuel.
-pub fn request(fixture: &str, interface: &str, function: &str, args: &str) -> ExecutionRequest {
+pub fn request(fixture: &str, interface: &str, function: &str, args: &str) -> Call {
     request_of(&artifact(fixture), &format!("fixture:{fixture}/{interface}@0.1.0#{function}"), args)
 }
 
@@ -97,19 +118,19 @@ impl Bench {
     }
 
     /// Runs a request without a deadline and asserts proof and an idle backend.
-    pub async fn run(&self, request: ExecutionRequest) -> ContainedExecution {
+    pub async fn run(&self, request: Call) -> ContainedExecution {
         self.run_within(request, None).await
     }
 
     /// Runs a request with a deadline and asserts proof and an idle backend.
-    pub async fn run_within(&self, request: ExecutionRequest, deadline: Option<Duration>) -> ContainedExecution {
+    pub async fn run_within(&self, request: Call, deadline: Option<Duration>) -> ContainedExecution {
         let cancellation = suite::cancellation(&request, deadline);
         self.run_with(request, cancellation).await
     }
 
     /// Runs a request under `cancellation` and asserts proof and an idle backend.
-    pub async fn run_with(&self, request: ExecutionRequest, cancellation: ExecutionCancellation) -> ContainedExecution {
-        let contained = self.backend.invoke_contained(request, cancellation).await;
+    pub async fn run_with(&self, request: Call, cancellation: ExecutionCancellation) -> ContainedExecution {
+        let contained = self.backend.invoke_contained(request.artifact, request.request, cancellation).await;
         assert_eq!(contained.cleanup, ExecutionCleanup::Reusable, "{:?}", contained.report);
         assert!(self.backend.resources().is_idle(), "{:?}", self.backend.resources());
         contained
@@ -122,19 +143,19 @@ impl Bench {
     }
 
     /// Runs a request, asserts that a healthy call follows, and answers with how the first one ended.
-    pub async fn outcome(&self, request: ExecutionRequest) -> ExecutionOutcome {
+    pub async fn outcome(&self, request: Call) -> ExecutionOutcome {
         let outcome = self.run(request).await.report.outcome;
         self.assert_healthy().await;
         outcome
     }
 
     /// The JSON that a request returns.
-    pub async fn json(&self, request: ExecutionRequest) -> String {
+    pub async fn json(&self, request: Call) -> String {
         returned(&self.run(request).await)
     }
 
     /// The error that a request fails with, before anything ran.
-    pub async fn refusal(&self, request: ExecutionRequest) -> PlatformError {
+    pub async fn refusal(&self, request: Call) -> PlatformError {
         let contained = self.run(request).await;
         assert_eq!(contained.report.consumption, BudgetConsumption::default(), "a refused run uses nothing");
         self.assert_healthy().await;

@@ -2,11 +2,11 @@
 //! store.
 
 use latent_core::{ExecutionOutcome, MediaType, Payload, PlatformErrorCode};
-use latent_executor::{ComponentArtifact, ExecutionRequest};
+use latent_executor::ComponentArtifact;
 
-use crate::support::{bench, guest, request, request_of};
+use crate::support::{Call, bench, guest, request, request_of};
 
-fn roundtrip(kind: &str, args: &str) -> ExecutionRequest {
+fn roundtrip(kind: &str, args: &str) -> Call {
     request("types", "types", &format!("roundtrip-{kind}"), args)
 }
 

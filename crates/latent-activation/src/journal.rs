@@ -39,7 +39,7 @@ pub use status::{
 };
 
 use crate::cancel::CancelDisposition;
-use crate::phase::{LifecycleEvent, Moment};
+use crate::phase::{LifecycleEvent, Moment, Progress};
 use crate::request::Lineage;
 use config::CheckedConfig;
 use index::{Evictions, Index, Slot};
@@ -108,7 +108,13 @@ impl LocalActivationJournal {
     /// The events of an activation of `tenant`, in order.
     #[must_use]
     pub fn events(&self, tenant: &TenantId, activation_id: &ActivationId, now: Instant) -> Lookup<Vec<LifecycleEvent>> {
-        self.find(tenant, activation_id, now).map(|record| record.progress().events().collect())
+        self.progress(tenant, activation_id, now).map(|progress| progress.events().collect())
+    }
+
+    /// The course of an activation of `tenant` so far.
+    #[must_use]
+    pub fn progress(&self, tenant: &TenantId, activation_id: &ActivationId, now: Instant) -> Lookup<Progress> {
+        self.find(tenant, activation_id, now).map(|record| record.progress())
     }
 
     /// Cancels an activation of `tenant`. The first accepted reason is kept, cut to

@@ -18,11 +18,7 @@ pub fn from_execution(execution: ExecutionOutcome) -> ActivationOutcome {
         E::DeclaredError(error) => return ActivationOutcome::DeclaredError { error },
         E::Cancelled => PlatformError::cancelled(),
         E::DeadlineExceeded => PlatformError::deadline_exceeded(),
-        E::TransportStopped => PlatformError::of_activation(
-            Code::Cancelled,
-            "activation.transport-stopped",
-            "the transport that carried the activation went away",
-        ),
+        E::TransportStopped => PlatformError::transport_stopped(),
         E::MemoryExhausted => PlatformError::of_activation(
             Code::ResourceExhausted,
             "activation.memory-exhausted",

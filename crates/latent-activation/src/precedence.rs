@@ -3,6 +3,8 @@
 //! The facts are gathered once, at the hand-over of the result; what is learnt later, except a failed disposition,
 //! changes nothing (`activation-containment.md`, "Race and error precedence").
 
+use std::time::Duration;
+
 use latent_core::{
     ActivationOutcome, CellId, ErrorDetail, ExecutionOutcome, PlatformError, PlatformErrorCode, TerminalState,
 };
@@ -78,10 +80,16 @@ pub enum DispositionFailure {
         /// What the pool said.
         cause: PlatformError,
     },
+    /// The cleanup of an activation whose transport went away took longer than it may. Its cell, if it had one, is out
+    /// of reuse.
+    Overrun {
+        /// How long it may take.
+        cap: Duration,
+    },
 }
 
 impl DispositionFailure {
-    /// What the caller is told: `internal`, with the pool's code and first detail kind, but none of its prose.
+    /// What the caller is told: `internal`, with a pool's code and first detail kind, but none of its prose.
     fn error(&self) -> PlatformError {
         let (kind, message, cell, cause) = match self {
             Self::Release { cell, cause } => {
@@ -89,6 +97,11 @@ impl DispositionFailure {
             }
             Self::Quarantine { cell, cause } => {
                 ("cell-disposition.quarantine-failed", "the activation's cell could not be quarantined", cell, cause)
+            }
+            Self::Overrun { cap } => {
+                let detail = ErrorDetail::new("cell-disposition.cleanup-overrun").with("cap_ms", cap.as_millis());
+                let message = "the activation's cleanup did not end in time; its cell is not used again";
+                return PlatformError::new(PlatformErrorCode::Internal, message).with_detail(detail);
             }
         };
         let mut detail = ErrorDetail::new(kind).with("cell", cell.bounded()).with("cause_code", cause.code());
@@ -108,15 +121,32 @@ pub struct Evidence {
     pub cancel_accepted: bool,
     /// The effective deadline had passed when the result was handed over.
     pub deadline_elapsed: bool,
+    /// The transport that carried the call had gone away when the result was handed over.
+    pub transport_stopped: bool,
     /// What the execution, or whatever took its place, came to.
     pub execution: ExecutionOutcome,
 }
 
 impl Evidence {
+    /// Nothing is known but what the execution came to.
+    #[must_use]
+    pub fn of(execution: ExecutionOutcome) -> Self {
+        Self {
+            disposition_failure: None,
+            cancel_accepted: false,
+            deadline_elapsed: false,
+            transport_stopped: false,
+            execution,
+        }
+    }
+
     /// The strongest cause there is evidence for.
     #[must_use]
     pub fn cause(&self) -> EndCause {
         let mut cause = EndCause::of(&self.execution);
+        if self.transport_stopped {
+            cause = cause.min(EndCause::TransportStopped);
+        }
         if self.deadline_elapsed {
             cause = cause.min(EndCause::DeadlineExceeded);
         }
@@ -161,6 +191,7 @@ pub(crate) fn conclude_keeping(evidence: Evidence) -> (ActivationOutcome, Option
         (EndCause::DispositionFailed, Some(failure)) => failure.error(),
         (EndCause::Cancelled, _) => PlatformError::cancelled(),
         (EndCause::DeadlineExceeded, _) => PlatformError::deadline_exceeded(),
+        (EndCause::TransportStopped, _) => PlatformError::transport_stopped(),
         _ => return (from_execution(evidence.execution), None),
     };
     (ActivationOutcome::failed(error), Some(evidence))

@@ -80,12 +80,7 @@ impl Node {
         for phase in &LifecyclePhase::ALL[2..] {
             reservation.advance(*phase, self.start).unwrap();
         }
-        let evidence = Evidence {
-            disposition_failure: None,
-            cancel_accepted: false,
-            deadline_elapsed: false,
-            execution: ExecutionOutcome::Returned(Payload::default()),
-        };
+        let evidence = Evidence::of(ExecutionOutcome::Returned(Payload::default()));
         black_box(reservation.publish(evidence, BudgetConsumption::default(), self.start));
     }
 }

@@ -35,12 +35,7 @@ fn reserve(journal: &Arc<LocalActivationJournal>, at: Instant) -> Option<Journal
 }
 
 fn returned() -> Evidence {
-    Evidence {
-        disposition_failure: None,
-        cancel_accepted: false,
-        deadline_elapsed: false,
-        execution: ExecutionOutcome::Returned(Payload::json("1")),
-    }
+    Evidence::of(ExecutionOutcome::Returned(Payload::json("1")))
 }
 
 fn publish(reservation: JournalReservation, at: Instant) -> TerminalState {

@@ -72,40 +72,69 @@ pub struct Plan {
 /// Samples `a` and `b` in alternating blocks, `a b b a a b …`, on every thread at once. All threads are in the same
 /// block at the same time, so that neither subject runs beside the other.
 pub fn alternate(plan: Plan, a: &impl Subject, b: &impl Subject) -> (Series, Series) {
+    let [of_a, of_b] = on_every_thread(plan, async |place: Place, series: &mut [Series; 2]| match place.subject {
+        0 => sample(a, plan, place, &mut series[0]).await,
+        _ => sample(b, plan, place, &mut series[1]).await,
+    });
+    (of_a, of_b)
+}
+
+/// The same with three subjects, `a b c c b a a b c …`.
+pub fn interleave(plan: Plan, a: &impl Subject, b: &impl Subject, c: &impl Subject) -> [Series; 3] {
+    on_every_thread(plan, async |place: Place, series: &mut [Series; 3]| match place.subject {
+        0 => sample(a, plan, place, &mut series[0]).await,
+        1 => sample(b, plan, place, &mut series[1]).await,
+        _ => sample(c, plan, place, &mut series[2]).await,
+    })
+}
+
+/// Which block is sampled.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    thread: usize,
+    block: u64,
+    subject: usize,
+}
+
+fn on_every_thread<const N: usize>(plan: Plan, block: impl AsyncFn(Place, &mut [Series; N]) + Sync) -> [Series; N] {
     let barrier = Barrier::new(plan.threads);
-    let mut all = (Series::default(), Series::default());
+    let mut all: [Series; N] = std::array::from_fn(|_| Series::default());
     std::thread::scope(|scope| {
-        let barrier = &barrier;
+        let (barrier, block) = (&barrier, &block);
         let threads: Vec<_> =
-            (0..plan.threads).map(|thread| scope.spawn(move || one_thread(plan, thread, barrier, a, b))).collect();
+            (0..plan.threads).map(|thread| scope.spawn(move || one_thread(plan, thread, barrier, block))).collect();
         for thread in threads {
-            let (of_a, of_b) = thread.join().expect("a benchmark thread does not panic");
-            all.0.extend(&of_a);
-            all.1.extend(&of_b);
+            let series = thread.join().expect("a benchmark thread does not panic");
+            all.iter_mut().zip(&series).for_each(|(all, one)| all.extend(one));
         }
     });
     all
 }
 
-fn one_thread(plan: Plan, thread: usize, barrier: &Barrier, a: &impl Subject, b: &impl Subject) -> (Series, Series) {
+fn one_thread<const N: usize>(
+    plan: Plan,
+    thread: usize,
+    barrier: &Barrier,
+    sampled: impl AsyncFn(Place, &mut [Series; N]),
+) -> [Series; N] {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
-    let (mut of_a, mut of_b) = (Series::default(), Series::default());
-    for block in 0..plan.blocks * 2 {
+    let mut series: [Series; N] = std::array::from_fn(|_| Series::default());
+    for block in 0..plan.blocks * N as u64 {
         barrier.wait();
-        let warm_up = plan.calls / 10;
-        if block % 4 == 0 || block % 4 == 3 {
-            runtime.block_on(sample(a, thread, block, plan.calls, warm_up, &mut of_a));
-        } else {
-            runtime.block_on(sample(b, thread, block, plan.calls, warm_up, &mut of_b));
-        }
+        let (round, within) = (block / N as u64, usize::try_from(block).expect("few blocks") % N);
+        // Every other round goes backwards, so that no subject always follows the same one.
+        let subject = if round.is_multiple_of(2) { within } else { N - 1 - within };
+        runtime.block_on(sampled(Place { thread, block, subject }, &mut series));
     }
-    (of_a, of_b)
+    series
 }
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
-async fn sample(subject: &impl Subject, thread: usize, block: u64, calls: u64, warm_up: u64, series: &mut Series) {
-    for call in 0..warm_up + calls {
-        let round = block * (warm_up + calls) + call;
+async fn sample(subject: &impl Subject, plan: Plan, place: Place, series: &mut Series) {
+    let Place { thread, block, .. } = place;
+    let warm_up = plan.calls / 10;
+    for call in 0..warm_up + plan.calls {
+        let round = block * (warm_up + plan.calls) + call;
         let input = subject.input(thread, round);
         let started = Instant::now();
         subject.call(input).await;

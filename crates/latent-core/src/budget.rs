@@ -46,6 +46,19 @@ pub struct BudgetConsumption {
     pub log_bytes: u64,
 }
 
+impl BudgetConsumption {
+    /// The greater of both accounts in each dimension, where two sides kept one: neither forgets what the other knows.
+    #[must_use]
+    pub fn at_least(self, other: &Self) -> Self {
+        Self {
+            fuel: self.fuel.max(other.fuel),
+            peak_memory_bytes: self.peak_memory_bytes.max(other.peak_memory_bytes),
+            wall_time: self.wall_time.max(other.wall_time),
+            log_bytes: self.log_bytes.max(other.log_bytes),
+        }
+    }
+}
+
 /// The running account of one activation, shared by whoever charges it. Reading it is always possible, after a
 /// drop or a panic too; nothing charged is ever lost (`activation-lifecycle.md`, "Cancellation, cleanup, and
 /// accounting").

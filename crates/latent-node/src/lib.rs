@@ -9,7 +9,17 @@
 //! Nothing here spawns a task or keeps a future of its own: the caller polls, and dropping a run at any point gives
 //! everything up pessimistically. Specification: `activation-containment.md`, "Cleanup ordering".
 
+mod contain;
+mod names;
+
 mod runner;
+
+mod manager;
+
 pub mod runtime;
 
+pub use manager::{
+    ActivationArrival, ActivationHandle, ActivationManager, ActivationReceipt, ActivationTransportInterruption,
+    CLEANUP_GRACE_MAX, LocalActivationManager, LocalActivationManagerConfig, LocalActivationManagerParts,
+};
 pub use runner::{ActivationReport, ActivationRunnerSnapshot, Phase0ActivationRunner, Phase0ActivationRunnerConfig};

@@ -5,7 +5,6 @@
 
 mod activation;
 mod asked;
-mod contain;
 mod counters;
 mod granted;
 mod handed;

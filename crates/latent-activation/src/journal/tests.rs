@@ -56,7 +56,7 @@ fn refused(journal: &Arc<LocalActivationJournal>, of: &str, text: &str, at: Mome
 }
 
 fn evidence(execution: ExecutionOutcome) -> Evidence {
-    Evidence { disposition_failure: None, cancel_accepted: false, deadline_elapsed: false, execution }
+    Evidence::of(execution)
 }
 
 fn returned() -> Evidence {

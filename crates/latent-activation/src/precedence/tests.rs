@@ -42,7 +42,7 @@ fn add(cause: EndCause, evidence: &mut Evidence) -> bool {
 }
 
 fn only(execution: ExecutionOutcome) -> Evidence {
-    Evidence { disposition_failure: None, cancel_accepted: false, deadline_elapsed: false, execution }
+    Evidence::of(execution)
 }
 
 #[test]
@@ -104,15 +104,45 @@ fn a_failed_disposition_names_cell_code_and_kind_but_not_the_prose() {
     }
 }
 
+#[test]
+fn a_cleanup_that_overran_is_a_failed_disposition_that_says_what_it_may_take() {
+    let failure = DispositionFailure::Overrun { cap: Duration::from_millis(200) };
+    let evidence = Evidence {
+        disposition_failure: Some(failure),
+        cancel_accepted: true,
+        deadline_elapsed: true,
+        transport_stopped: true,
+        execution: E::TransportStopped,
+    };
+    let ActivationOutcome::Failed { terminal_state, error } = conclude(evidence) else { panic!("it failed") };
+    assert_eq!((terminal_state, error.code()), (TerminalState::PlatformFailed, PlatformErrorCode::Internal));
+    let [detail] = error.details() else { panic!("one detail expected: {error:?}") };
+    assert_eq!((detail.kind(), detail.field("cap_ms")), ("cell-disposition.cleanup-overrun", Some("200")));
+}
+
+#[test]
+fn a_transport_that_went_away_overrules_what_the_guest_came_to_and_nothing_stronger() {
+    let outcome = |deadline_elapsed, execution| {
+        conclude(Evidence { transport_stopped: true, deadline_elapsed, ..Evidence::of(execution) })
+    };
+    let stopped = ActivationOutcome::failed(PlatformError::transport_stopped());
+    for weaker in [E::Returned(Payload::default()), E::DeclaredError(Payload::default()), E::MemoryExhausted] {
+        assert_eq!(outcome(false, weaker), stopped);
+    }
+    assert_eq!(outcome(true, E::FuelExhausted), ActivationOutcome::failed(PlatformError::deadline_exceeded()));
+    assert_eq!(outcome(false, E::Cancelled), ActivationOutcome::failed(PlatformError::cancelled()));
+}
+
 proptest! {
     #[test]
     fn the_conclusion_depends_on_the_strongest_cause_alone(
-        failed: bool, cancelled: bool, deadline: bool, execution in prop::sample::select(executions()),
+        failed: bool, cancelled: bool, deadline: bool, transport: bool, execution in prop::sample::select(executions()),
     ) {
         let evidence = Evidence {
             disposition_failure: failed.then(failure),
             cancel_accepted: cancelled,
             deadline_elapsed: deadline,
+            transport_stopped: transport,
             execution: execution.clone(),
         };
         let expected = if failed {
@@ -121,6 +151,8 @@ proptest! {
             TerminalState::Cancelled
         } else if deadline && EndCause::of(&execution) != EndCause::Cancelled {
             TerminalState::DeadlineExceeded
+        } else if transport && EndCause::of(&execution) > EndCause::TransportStopped {
+            from_execution(E::TransportStopped).terminal_state()
         } else {
             from_execution(execution).terminal_state()
         };

@@ -135,9 +135,7 @@ fn hold_use(counts: &Arc<Counts>, instances_max: u64) -> Result<(Held, Held), Pl
     let permit = counts.hold_of(Kind::Permit, instances_max).ok_or_else(|| {
         PlatformError::new(PlatformErrorCode::ResourceExhausted, "every instance permit is taken")
             .retryable()
-            .with_detail(
-                ErrorDetail::new("activation.instance-permits-exhausted").with("instances_max", instances_max),
-            )
+            .with_detail(ErrorDetail::new("activation.instance-permits-exhausted").with("instances_max", instances_max))
     })?;
     Ok((counts.hold(Kind::PreparedPin), permit))
 }

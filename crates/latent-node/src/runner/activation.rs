@@ -41,6 +41,7 @@ impl Activation<'_> {
             disposition_failure: None,
             cancel_accepted: self.registration.accepted(),
             deadline_elapsed: self.deadline.is_some_and(|deadline| Instant::now() >= deadline),
+            transport_stopped: false,
             execution,
         }
     }

@@ -15,10 +15,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Phase0ActivationRunner;
 use super::activation::Activation;
-use super::contain::{begin, finish, pool_panicked};
 use super::granted::{Call, Granted};
 use super::handed::Settled;
 use super::report::ActivationReport;
+use crate::contain::{begin, finish, pool_panicked};
 
 /// An activation that can be cancelled and holds nothing else.
 pub(super) struct Asked<'r> {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use latent_core::error::VALUE_BYTES_MAX;
 use latent_core::{BudgetConsumption, BudgetLedger, CellId, ExecutionOutcome, FunctionTarget, Payload, PlatformError};
 use latent_executor::{
     ActivationContext, ComponentArtifact, ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport,
@@ -14,9 +13,10 @@ use latent_scheduler::CellLease;
 use tokio::time::Instant;
 
 use super::activation::Activation;
-use super::contain::{backend_panicked, begin, finish};
 use super::counters::GoingOn;
 use super::handed::Handed;
+use crate::contain::{backend_panicked, begin, finish};
+use crate::names::bounded;
 
 /// What is to be run, waiting for the cell and budget that complete it.
 pub(super) struct Call {
@@ -91,7 +91,7 @@ impl<'r> Started<'r> {
         drop(running);
         let ContainedExecution { report, cleanup } = contained;
         let evidence = activation.hand_over(report.outcome);
-        let consumption = at_least(report.consumption, &ledger.consumption());
+        let consumption = report.consumption.at_least(&ledger.consumption());
         Handed { lease, cell, cleanup, evidence, consumption, queue_wait, activation }
     }
 }
@@ -100,19 +100,4 @@ impl<'r> Started<'r> {
 fn after_panic(panicked: PlatformError) -> ContainedExecution {
     let report = ExecutionReport::failed(panicked);
     ContainedExecution { report, cleanup: ExecutionCleanup::Unproven { reason: "the backend panicked" } }
-}
-
-/// The reported consumption, raised to what the ledger was charged: neither account forgets what the other knows.
-fn at_least(reported: BudgetConsumption, charged: &BudgetConsumption) -> BudgetConsumption {
-    BudgetConsumption {
-        fuel: reported.fuel.max(charged.fuel),
-        peak_memory_bytes: reported.peak_memory_bytes.max(charged.peak_memory_bytes),
-        wall_time: reported.wall_time.max(charged.wall_time),
-        log_bytes: reported.log_bytes.max(charged.log_bytes),
-    }
-}
-
-/// The cell's name within its bound; the usual short one is shared, not copied.
-fn bounded(cell: &CellId) -> CellId {
-    if cell.as_str().len() <= VALUE_BYTES_MAX { cell.clone() } else { CellId::new(cell.bounded()) }
 }

@@ -9,8 +9,9 @@ use latent_executor::ExecutionCleanup;
 use latent_scheduler::CellLease;
 
 use super::activation::Activation;
-use super::contain::{begin, finish, pool_panicked};
 use super::report::ActivationReport;
+use crate::contain::{begin, finish, pool_panicked};
+use crate::names::readable;
 
 /// A decided result, and the lease that is still to be ended.
 pub(super) struct Handed<'r> {
@@ -70,9 +71,4 @@ impl Settled<'_> {
         drop(registration);
         ActivationReport { activation_id: id, cell, outcome, consumption, queue_wait }
     }
-}
-
-/// A pool refuses a blank reason; that the backend gave none must not cost the activation its result.
-fn readable(reason: &'static str) -> &'static str {
-    if reason.trim().is_empty() { "the backend gave no reason" } else { reason }
 }

@@ -8,7 +8,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use latent_core::{BudgetConsumption, CellClass, ExecutionOutcome, NodeId, SystemWallClock, TerminalState};
 use latent_executor::{
-    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
+    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport,
+    ExecutionRequest,
 };
 use latent_node::{Phase0ActivationRunner, Phase0ActivationRunnerConfig};
 use latent_scheduler::{FixedCellPool, FixedCellPoolConfig};

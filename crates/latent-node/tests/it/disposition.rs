@@ -10,7 +10,8 @@ use latent_core::{
 };
 use latent_executor::fake::{FakeBackend, FakeStep};
 use latent_executor::{
-    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
+    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport,
+    ExecutionRequest,
 };
 
 use crate::support::{Hooks, Setup, activation, cancelled, error, hook, tenant};

@@ -6,7 +6,8 @@ use futures_util::future::BoxFuture;
 use latent_core::{BudgetConsumption, ExecutionOutcome, TerminalState};
 use latent_executor::fake::{FakeBackend, FakeStep, Gate};
 use latent_executor::{
-    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
+    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport,
+    ExecutionRequest,
 };
 
 use crate::support::{Hooks, Setup, artifact, envelope, hook, poll, yields};

@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use latent_core::{BudgetConsumption, ExecutionOutcome, ResourceBudget, RevisionPolicy, TerminalState, WallClock};
 use latent_executor::{
-    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
+    ComponentArtifact, ContainedExecution, ExecutionBackend, ExecutionCancellation, ExecutionCleanup, ExecutionReport,
+    ExecutionRequest,
 };
 
 use crate::support::{Hooks, Log, Setup, artifact, envelope, hook};

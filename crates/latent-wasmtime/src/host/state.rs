@@ -102,7 +102,8 @@ impl WasiView for HostState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         if self.wasi.is_none() {
             let log = self.log().clone();
-            self.wasi = Some(Box::new(deny_by_default(&log, &self.policy.execution.environment, self.random_bytes_max)));
+            self.wasi =
+                Some(Box::new(deny_by_default(&log, &self.policy.execution.environment, self.random_bytes_max)));
         }
         let wasi = self.wasi.as_mut().expect("made the lines before");
         WasiCtxView { ctx: &mut wasi.ctx, table: &mut self.resources }

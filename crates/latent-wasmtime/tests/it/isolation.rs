@@ -3,7 +3,7 @@
 use latent_core::ExecutionOutcome;
 use latent_wasmtime::{AllocatorChoice, EngineSettings, PagemapScanChoice};
 
-use crate::support::{Call, Bench, bench_with, by_tenant, request};
+use crate::support::{Bench, Call, bench_with, by_tenant, request};
 
 const MIB: u32 = 1 << 20;
 

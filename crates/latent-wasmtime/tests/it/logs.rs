@@ -3,7 +3,7 @@
 use latent_core::ExecutionOutcome;
 use latent_executor::{ComponentArtifact, LogLevel, LogRecord};
 
-use crate::support::{Call, Bench, bench, guest, request, request_of, returned};
+use crate::support::{Bench, Call, bench, guest, request, request_of, returned};
 
 const NOTICE: &str = "log budget exhausted, later records are dropped";
 const TRUNCATED: (&str, &str) = ("latent.truncated", "true");

@@ -5,7 +5,7 @@ use latent_executor::{ComponentArtifact, ExecutionBackend as _};
 use latent_guests::generated;
 use latent_wasmtime::EngineSettings;
 
-use crate::support::{Call, Bench, bench, every_allocator, generated_request, limit, on_demand, request, returned};
+use crate::support::{Bench, Call, bench, every_allocator, generated_request, limit, on_demand, request, returned};
 
 const MIB: u64 = 1 << 20;
 const PAGE: u64 = 64 << 10;

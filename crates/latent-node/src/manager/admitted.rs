@@ -1,0 +1,113 @@
+//! The second state: admitted and queued, without code and without a cell. It ends with code that is ready, or settled.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use latent_activation::ValidRequest;
+use latent_core::{
+    BudgetLedger, ExecutionOutcome, FunctionTarget, Payload, PlatformError, ResolvedRevision, RevisionPolicy,
+};
+use latent_executor::{ActivationContext, OwnedRepository, PreparedReadiness, refuse_ungranted};
+use latent_scheduler::admission::AdmissionPermit;
+
+use super::owner::Owner;
+use super::ready::Ready;
+use super::services::Services;
+use super::settled::Settled;
+use super::stops::unless_stopped;
+use crate::contain::{Foreign, begin, port_panicked};
+
+/// What is to be run, complete but for its cell.
+pub(super) struct Call {
+    pub(super) context: Arc<ActivationContext>,
+    pub(super) target: FunctionTarget,
+    pub(super) payload: Payload,
+    pub(super) policy: Arc<RevisionPolicy>,
+    pub(super) ledger: Arc<BudgetLedger>,
+    pub(super) resolved: ResolvedRevision,
+}
+
+impl Call {
+    pub(super) fn new(
+        request: ValidRequest,
+        permit: &AdmissionPermit,
+        policy: Arc<RevisionPolicy>,
+        ledger: Arc<BudgetLedger>,
+        resolved: ResolvedRevision,
+    ) -> Self {
+        let envelope = request.into_envelope(*permit.granted());
+        let context = ActivationContext {
+            activation_id: envelope.activation_id,
+            principal: envelope.principal,
+            trace_parent: envelope.trace_parent,
+            deadline: Some(permit.terms().deadline_wall),
+            metadata: envelope.metadata,
+        };
+        let (target, payload) = (envelope.target, envelope.payload);
+        Self { context: Arc::new(context), target, payload, policy, ledger, resolved }
+    }
+}
+
+/// An activation with a reservation. Dropping it gives up its place with the preparation, then refunds the quota.
+pub(super) struct Admitted<'s> {
+    services: &'s Services,
+    preparation: Option<Foreign<BoxFuture<'s, Answer>>>,
+    permit: AdmissionPermit,
+    call: Call,
+    pub(super) owner: Owner,
+}
+
+type Answer = Result<PreparedReadiness, PlatformError>;
+
+impl<'s> Admitted<'s> {
+    pub(super) fn new(services: &'s Services, permit: AdmissionPermit, call: Call, owner: Owner) -> Self {
+        Self { services, preparation: None, permit, call, owner }
+    }
+
+    /// Waits until the code is ready, or the activation is stopped.
+    pub(super) async fn prepare(&mut self) -> Result<Foreign<PreparedReadiness>, ExecutionOutcome> {
+        let (parts, tenant) = (&self.services.parts, self.permit.tenant());
+        let release = self.call.resolved.release;
+        let begun = begin(
+            || {
+                let repository = OwnedRepository::new(Arc::clone(&parts.repository), tenant.clone());
+                let key = parts.backend.preparation_key(release);
+                parts.backend.prepare_ready_from_repository(repository, key)
+            },
+            panicked,
+        );
+        let future = self.preparation.insert(Foreign::new(begun.map_err(ExecutionOutcome::Failed)?));
+        let answer = unless_stopped(future, &self.owner.latch, self.permit.deadline(), panicked).await;
+        let let_go = self.preparation.take().is_none_or(Foreign::let_go);
+        let ready = Foreign::new(answer?.map_err(ExecutionOutcome::Failed)?);
+        if !let_go {
+            return Err(ExecutionOutcome::Failed(panicked()));
+        }
+        refuse_ungranted(ready.get().code().imports(), &self.call.policy.execution.imports)
+            .map_err(ExecutionOutcome::Failed)?;
+        Ok(ready)
+    }
+
+    /// Goes on with code that is ready, or settles. No cell has been touched.
+    pub(super) fn ready(
+        self,
+        prepared: Result<Foreign<PreparedReadiness>, ExecutionOutcome>,
+    ) -> Result<Ready<'s>, Box<Settled>> {
+        let Self { services, preparation, permit, call, owner } = self;
+        drop(preparation);
+        match prepared {
+            Ok(readiness) => Ok(Ready { services, readiness, permit: Some(permit), call, owner }),
+            // For want of room, which may pass: a full queue, not a limit that the activation exceeded.
+            Err(ExecutionOutcome::Failed(error)) if error.is_retryable() => {
+                Err(Settled::denied(owner, error).holding(permit.into_hold()).with_revision(call.resolved))
+            }
+            Err(execution) => {
+                Err(Settled::refused(owner, execution).holding(permit.into_hold()).with_revision(call.resolved))
+            }
+        }
+    }
+}
+
+fn panicked() -> PlatformError {
+    port_panicked("backend", "prepare_ready_from_repository")
+}

@@ -1,0 +1,74 @@
+//! The fourth state: a cell, in which nothing runs yet. It ends with a guest that runs, or settled with the cell returned.
+
+use std::sync::Arc;
+
+use latent_core::{CellId, ExecutionOutcome};
+use latent_executor::{ExecutionCancellation, ExecutionRequest, PreparedActivation, PreparedReadiness};
+use latent_scheduler::fair::Assignment;
+
+use super::admitted::Call;
+use super::owner::Owner;
+use super::running::Running;
+use super::services::Services;
+use super::settled::Settled;
+use super::stops::{now, stopped};
+use crate::contain::{Foreign, backend_panicked, begin, call as contained, port_panicked};
+use crate::names::bounded;
+
+/// An activation with an assignment. Dropping it returns the cell for reuse, then refunds the quota.
+pub(super) struct Granted<'s> {
+    pub(super) services: &'s Services,
+    pub(super) assignment: Assignment,
+    pub(super) readiness: Foreign<PreparedReadiness>,
+    pub(super) call: Call,
+    pub(super) owner: Owner,
+}
+
+impl<'s> Granted<'s> {
+    /// Turns the readiness into a prepared activation and enters the backend, unless a stop is visible by now.
+    pub(super) fn start(self) -> Result<Running<'s>, Box<Settled>> {
+        let Self { services, assignment, readiness, call, mut owner } = self;
+        owner.materializing();
+        let backend = &services.parts.backend;
+        let readiness = readiness.into_inner();
+        let materialized =
+            contained(|| backend.materialize_ready(readiness), || port_panicked("backend", "materialize_ready"));
+        let prepared = match materialized.and_then(|answer| answer) {
+            Ok(prepared) => Foreign::new(prepared),
+            Err(error) => return Err(declined(assignment, call, owner, ExecutionOutcome::Failed(error))),
+        };
+        let at = now();
+        if let Some(cause) = owner.latch.checkpoint(at, Some(assignment.permit().deadline())) {
+            let let_go = prepared.let_go();
+            return Err(declined(assignment, call, owner, stopped(cause)).unless_let_go(let_go));
+        }
+        owner.running(at);
+        Ok(enter(services, prepared, assignment, call, owner))
+    }
+}
+
+/// From here on the cell is used again only with the backend's proof.
+fn enter(
+    services: &Services,
+    prepared: Foreign<PreparedActivation>,
+    assignment: Assignment,
+    call: Call,
+    owner: Owner,
+) -> Running<'_> {
+    let Call { context, target, payload, policy, ledger, resolved } = call;
+    let named: CellId = bounded(assignment.lease().cell());
+    let (budget, deadline) = (*assignment.permit().granted(), assignment.permit().deadline());
+    let request = ExecutionRequest { context, cell: named.clone(), target, payload, budget, policy };
+    let cancellation = ExecutionCancellation::new(Arc::clone(&owner.latch), Some(deadline), Arc::clone(&ledger));
+    let entered = assignment.enter();
+    let backend = &services.parts.backend;
+    let prepared = prepared.into_inner();
+    let run = begin(|| backend.invoke_prepared_contained(prepared, request, cancellation), backend_panicked);
+    Running { services, run: Some(run.map(Foreign::new)), entered, cell: named, deadline, ledger, resolved, owner }
+}
+
+/// Returns the cell, in which nothing has run.
+fn declined(assignment: Assignment, call: Call, owner: Owner, execution: ExecutionOutcome) -> Box<Settled> {
+    let quota = assignment.give_back().into_hold();
+    Settled::refused(owner, execution).holding(quota).with_revision(call.resolved)
+}

@@ -1,0 +1,174 @@
+//! The one lifecycle owner of an activation: its record, its latch, its account, and its end.
+//!
+//! Invariant: exactly one end is published for each owner. A state of the lifecycle declares its owner last, so that
+//! whatever else the state holds is gone before the end is published.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use latent_activation::journal::Published;
+use latent_activation::{DispositionFailure, Evidence, JournalReservation, LifecyclePhase};
+use latent_core::{
+    BudgetConsumption, BudgetLedger, ExecutionOutcome, PlatformError, PlatformErrorCode, ResolvedRevision,
+    ResourceBudget, StopLatch,
+};
+
+use super::handle::ActivationTransportInterruption;
+use super::stops::now;
+
+/// What the outside has said of an activation besides a cancel. Shared by its handle and its owner.
+#[derive(Debug, Default)]
+pub(super) struct Interruption {
+    transport: AtomicU8,
+    /// Nonzero: the cleanup took longer than this many nanoseconds, and is given up.
+    overrun_nanos: AtomicU64,
+    /// While the activation is polled: a panic that drops it then is its own, not that of whoever held the handle.
+    polled: AtomicBool,
+}
+
+const DISCONNECTED: u8 = 1;
+const DEADLINE: u8 = 2;
+
+impl Interruption {
+    /// Marks what became of the transport. The first mark stays.
+    pub(super) fn mark(&self, interruption: ActivationTransportInterruption) {
+        let mark = match interruption {
+            ActivationTransportInterruption::Disconnected => DISCONNECTED,
+            ActivationTransportInterruption::DeadlineExceeded => DEADLINE,
+        };
+        let _first = self.transport.compare_exchange(0, mark, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    pub(super) fn mark_overrun(&self, cap: Duration) {
+        let nanos = u64::try_from(cap.as_nanos()).unwrap_or(u64::MAX).max(1);
+        self.overrun_nanos.store(nanos, Ordering::Release);
+    }
+
+    pub(super) fn set_polled(&self, polled: bool) {
+        self.polled.store(polled, Ordering::Relaxed);
+    }
+
+    fn transport(&self) -> Option<ActivationTransportInterruption> {
+        match self.transport.load(Ordering::Acquire) {
+            DISCONNECTED => Some(ActivationTransportInterruption::Disconnected),
+            DEADLINE => Some(ActivationTransportInterruption::DeadlineExceeded),
+            _ => None,
+        }
+    }
+
+    fn overrun(&self) -> Option<Duration> {
+        let nanos = self.overrun_nanos.load(Ordering::Acquire);
+        (nanos > 0).then(|| Duration::from_nanos(nanos))
+    }
+}
+
+/// What there is of an activation from its acceptance to its end.
+pub(super) struct Owner {
+    /// There until the end is published.
+    reservation: Option<JournalReservation>,
+    pub(super) latch: Arc<StopLatch>,
+    pub(super) interruption: Arc<Interruption>,
+    /// Made at admission, once.
+    deadline: Option<Instant>,
+    ledger: Option<Arc<BudgetLedger>>,
+}
+
+impl Owner {
+    pub(super) fn new(reservation: JournalReservation) -> Self {
+        let latch = Arc::clone(reservation.latch());
+        Self { latch, reservation: Some(reservation), interruption: Arc::default(), deadline: None, ledger: None }
+    }
+
+    pub(super) fn reservation(&self) -> &JournalReservation {
+        self.reservation.as_ref().expect("the record is there until its end is published")
+    }
+
+    /// Pins the revision.
+    pub(super) fn resolved(&mut self, revision: ResolvedRevision, at: Instant) {
+        self.record().resolved(revision, at).expect("an activation that was just received is resolved next");
+    }
+
+    /// Opens the account and takes the deadline over. The activation is admitted, and queued with it.
+    pub(super) fn admitted(&mut self, granted: ResourceBudget, deadline: Instant) -> Arc<BudgetLedger> {
+        let ledger = Arc::new(BudgetLedger::new(granted));
+        self.deadline = Some(deadline);
+        self.ledger = Some(Arc::clone(&ledger));
+        let at = now();
+        let record = self.record();
+        record.account(Arc::clone(&ledger));
+        record.advance(LifecyclePhase::Admitted, at).expect("a resolved activation is admitted next");
+        record.advance(LifecyclePhase::Queued, at).expect("an admitted activation is queued next");
+        ledger
+    }
+
+    pub(super) fn materializing(&mut self) {
+        let at = now();
+        self.record().advance(LifecyclePhase::Materializing, at).expect("a queued activation materializes next");
+    }
+
+    pub(super) fn running(&mut self, at: Instant) {
+        self.record().advance(LifecyclePhase::Running, at).expect("a materialized activation runs next");
+    }
+
+    /// Takes the evidence about `execution`: the hand-over of the result. Whether a cancel was accepted is decided when
+    /// the end is published, under the record's lock.
+    pub(super) fn hand_over(&self, execution: ExecutionOutcome) -> Evidence {
+        let transport = self.interruption.transport();
+        let timed_out = transport == Some(ActivationTransportInterruption::DeadlineExceeded);
+        Evidence {
+            disposition_failure: None,
+            cancel_accepted: false,
+            deadline_elapsed: timed_out || self.deadline.is_some_and(|deadline| now() >= deadline),
+            transport_stopped: transport.is_some(),
+            execution,
+        }
+    }
+
+    /// What has been used up to now.
+    pub(super) fn consumption(&self) -> BudgetConsumption {
+        self.ledger.as_ref().map(|ledger| ledger.consumption()).unwrap_or_default()
+    }
+
+    /// Publishes the end.
+    pub(super) fn publish(mut self, evidence: Evidence, consumption: BudgetConsumption) -> Published {
+        self.take().publish(evidence, consumption, now())
+    }
+
+    /// Publishes that the activation was denied before it had a cell.
+    pub(super) fn publish_denial(mut self, evidence: Evidence) -> Published {
+        self.take().publish_denial(evidence, now())
+    }
+
+    fn record(&mut self) -> &mut JournalReservation {
+        self.reservation.as_mut().expect("the record is there until its end is published")
+    }
+
+    fn take(&mut self) -> JournalReservation {
+        self.reservation.take().expect("an owner publishes once")
+    }
+}
+
+impl Drop for Owner {
+    /// Whoever polled the activation gave it up. One whose transport had gone away ends as that; every other one as
+    /// abandoned, which the record sees to itself.
+    fn drop(&mut self) {
+        let Some(reservation) = self.reservation.take() else { return };
+        let execution = if std::thread::panicking() && self.interruption.polled.load(Ordering::Relaxed) {
+            ExecutionOutcome::Failed(panicked())
+        } else if self.interruption.transport().is_some() {
+            ExecutionOutcome::TransportStopped
+        } else {
+            return drop(reservation);
+        };
+        let overrun = self.interruption.overrun().map(|cap| DispositionFailure::Overrun { cap });
+        let evidence = Evidence { disposition_failure: overrun, ..self.hand_over(execution) };
+        let _published = reservation.publish(evidence, self.consumption(), now());
+    }
+}
+
+/// Something that the manager does not expect to panic did.
+pub(super) fn panicked() -> PlatformError {
+    let message = "the node failed while it took care of the activation; report this";
+    PlatformError::of_activation(PlatformErrorCode::Internal, "activation.manager-panic", message)
+}

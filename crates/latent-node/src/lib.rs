@@ -16,6 +16,8 @@ mod runner;
 
 mod manager;
 
+mod supervisor;
+
 pub mod runtime;
 
 pub use manager::{
@@ -23,3 +25,7 @@ pub use manager::{
     CLEANUP_GRACE_MAX, LocalActivationManager, LocalActivationManagerConfig, LocalActivationManagerParts,
 };
 pub use runner::{ActivationReport, ActivationRunnerSnapshot, Phase0ActivationRunner, Phase0ActivationRunnerConfig};
+pub use supervisor::{
+    CONTINUATIONS_MAX, CleanupDiscrepancy, CleanupDriver, CleanupSupervisor, CleanupSupervisorConfig,
+    CleanupSupervisorSnapshot, ContinuationSlot, SupervisedActivation,
+};

@@ -1,0 +1,80 @@
+//! A reserved slot: the promise that an activation which loses its transport will be cleaned up.
+//!
+//! Invariant: a slot is either given back or transferred, once.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use latent_activation::ActivationRequest;
+use latent_core::PlatformError;
+
+use super::continuation::Continuation;
+use super::supervised::SupervisedActivation;
+use super::transfers::Transfers;
+use crate::manager::{ActivationArrival, ActivationHandle, LocalActivationManager};
+
+/// What slots, continuations and the driver share.
+pub(super) struct Shared {
+    pub(super) transfers: Transfers<Continuation>,
+    /// How long a continuation may take, from its transfer on.
+    pub(super) cap: Duration,
+}
+
+/// A slot for one continuation. Dropped, it goes back.
+///
+/// It cannot be duplicated:
+///
+/// ```compile_fail,E0277
+/// fn needs_clone<T: Clone>() {}
+/// needs_clone::<latent_node::ContinuationSlot>();
+/// ```
+#[must_use = "dropping it gives it back"]
+pub struct ContinuationSlot {
+    shared: Arc<Shared>,
+    /// It is a continuation's by now.
+    spent: bool,
+}
+
+impl ContinuationSlot {
+    /// A slot that `shared` has counted.
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, spent: false }
+    }
+
+    /// Has `manager` accept a request, under this slot. A refusal gives the slot back.
+    ///
+    /// # Errors
+    /// As [`LocalActivationManager::start_arrived`].
+    pub fn start(
+        self,
+        manager: &LocalActivationManager,
+        request: ActivationRequest,
+        arrival: ActivationArrival,
+    ) -> Result<SupervisedActivation, PlatformError> {
+        let handle = manager.start_arrived(request, arrival)?;
+        Ok(SupervisedActivation::new(handle, self))
+    }
+
+    /// Uses the slot for an interrupted activation, whose time begins now. Where there is no driver it is over at once.
+    pub(super) fn transfer(mut self, handle: ActivationHandle) {
+        self.spent = true;
+        let continuation = Continuation::new(handle, Arc::clone(&self.shared));
+        // Dropped, a continuation is given up.
+        let _given_up = self.shared.transfers.transfer(continuation).err();
+    }
+}
+
+impl Drop for ContinuationSlot {
+    fn drop(&mut self) {
+        if !self.spent {
+            self.shared.transfers.give_back();
+        }
+    }
+}
+
+impl fmt::Debug for ContinuationSlot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ContinuationSlot").finish_non_exhaustive()
+    }
+}

@@ -1,6 +1,6 @@
 //! From bytes to code that is ready to run: inspected, compiled, linked, with every export looked up once.
 
-use latent_core::{ContractSurface, ErrorDetail, FunctionTarget, PlatformError, PlatformErrorCode, Sha256Digest};
+use latent_core::{ContractSurface, ErrorDetail, FunctionTarget, PlatformError, PlatformErrorCode};
 use latent_executor::{ImportName, PreparedCode};
 use wasmtime::Engine;
 use wasmtime::component::types::ComponentItem;
@@ -22,12 +22,11 @@ pub struct PreparedComponent {
     imports: Box<[ImportName]>,
     declared_memory_bytes: u64,
     code_bytes: u64,
-    digest: Sha256Digest,
     pins: PinCount,
 }
 
 impl PreparedComponent {
-    /// Links `component`, which was compiled from the bytes of `digest`, and looks its exports up.
+    /// Links `component` and looks its exports up.
     ///
     /// # Errors
     /// `incompatible-contract` for one that declares more than the settings allow or imports what is not offered.
@@ -35,7 +34,6 @@ impl PreparedComponent {
         engine: &Engine,
         settings: &EngineSettings,
         component: &Component,
-        digest: Sha256Digest,
     ) -> Result<Self, PlatformError> {
         counts_fit(component, settings)?;
         let (linker, imports) = bind_imports(engine, component)?;
@@ -51,7 +49,6 @@ impl PreparedComponent {
             imports: imports.into_boxed_slice(),
             declared_memory_bytes: pages.unwrap_or(0).saturating_mul(WASM_PAGE_BYTES),
             code_bytes: (range.end as usize - range.start as usize) as u64,
-            digest,
             pins: PinCount::default(),
         })
     }
@@ -65,11 +62,6 @@ impl PreparedComponent {
             Ok(found) => Ok(&self.plans[found].1),
             Err(_) => Err(self.no_such_function(target)),
         }
-    }
-
-    /// The component that the code was compiled from.
-    pub(crate) fn digest(&self) -> Sha256Digest {
-        self.digest
     }
 
     /// How often readiness pins it.

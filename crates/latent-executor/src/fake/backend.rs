@@ -130,8 +130,10 @@ impl FakeBackend {
         request: ExecutionRequest,
         cancellation: ExecutionCancellation,
     ) -> ContainedExecution {
-        let imports = self.script().imports.clone();
-        let instances_max = self.script().instances_max;
+        let (imports, instances_max) = {
+            let script = self.script();
+            (script.imports.clone(), script.instances_max)
+        };
         let code = prepare::scripted(FakePreparation::Ready, imports, &self.counts).await;
         match code.and_then(|code| prepare::direct_use(code, &self.counts, instances_max)) {
             Ok(pinned) => self.run(pinned, step, request, cancellation).await,

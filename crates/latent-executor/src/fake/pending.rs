@@ -26,8 +26,6 @@ struct Bomb;
 impl Drop for Bomb {
     fn drop(&mut self) {
         // A second panic would end the process instead of the test.
-        if !std::thread::panicking() {
-            panic!("scripted panic of a destructor");
-        }
+        assert!(std::thread::panicking(), "scripted panic of a destructor");
     }
 }

@@ -142,7 +142,7 @@ impl Workshop {
         if let Some(code) = known {
             return Ok(Found::Code(code));
         }
-        image().map_or(Ok(Found::Source(source)), |component| self.link(&component, key).map(Found::Code))
+        image().map_or(Ok(Found::Source(source)), |component| self.link(&component).map(Found::Code))
     }
 
     /// Code of `key`, compiled unless somebody did so in the meantime.
@@ -154,11 +154,11 @@ impl Workshop {
         let artifact = source.artifact()?;
         inspect_whole(&self.engine, artifact.bytes(), &self.settings)?;
         let component = self.compile(&artifact, key, source.tenant())?;
-        self.link(&component, key)
+        self.link(&component)
     }
 
-    fn link(&self, component: &Component, key: PreparationKey) -> Prepared {
-        PreparedComponent::new(&self.engine, &self.settings, component, key.digest()).map(Arc::new)
+    fn link(&self, component: &Component) -> Prepared {
+        PreparedComponent::new(&self.engine, &self.settings, component).map(Arc::new)
     }
 
     /// Compiles into an image, maps it, and keeps it on disk if that is wanted and possible.

@@ -110,7 +110,7 @@ impl PreparedReadiness {
 
     /// Turns the readiness into a use by adding the permit of one live instance.
     pub fn into_use(self, permit: Box<dyn Any + Send>) -> PreparedUse {
-        PreparedUse { code: self.code, _guards: Box::new((self.pin, permit)) }
+        PreparedUse { code: self.code, _guards: (Some(self.pin), permit) }
     }
 }
 
@@ -121,13 +121,13 @@ impl PreparedReadiness {
 #[must_use = "dropping a use gives up its pin and permit"]
 pub struct PreparedUse {
     code: Arc<dyn PreparedCode>,
-    _guards: Box<dyn Any + Send>,
+    _guards: (Option<Box<dyn Any + Send>>, Box<dyn Any + Send>),
 }
 
 impl PreparedUse {
     /// Pins `code`; `guards` are the backend's own pin and permit, dropped with the use.
     pub fn new(code: Arc<dyn PreparedCode>, guards: Box<dyn Any + Send>) -> Self {
-        Self { code, _guards: guards }
+        Self { code, _guards: (None, guards) }
     }
 
     /// The code.

@@ -33,10 +33,12 @@ pub(crate) async fn finish<T>(
 
 /// Makes one call; its panic becomes `panicked()`.
 pub(crate) fn call<T>(work: impl FnOnce() -> T, panicked: impl FnOnce() -> PlatformError) -> Result<T, PlatformError> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-        discard(payload);
-        panicked()
-    })
+    contained(work).ok_or_else(panicked)
+}
+
+/// Does some work; `None` for a panic.
+pub(crate) fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(discard).ok()
 }
 
 /// Something that a port made. Its destructor may panic, and that goes no further.

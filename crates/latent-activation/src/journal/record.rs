@@ -52,6 +52,7 @@ enum Registration {
 /// How a record was ended, and what is to be dropped outside every lock.
 pub(super) struct Ended {
     pub(super) outcome: ActivationOutcome,
+    pub(super) resolved: Option<ResolvedRevision>,
     pub(super) progress: Progress,
     /// What the record takes from now on.
     pub(super) bytes: u64,
@@ -136,7 +137,7 @@ impl Record {
         };
         let bytes = self.bytes(state.resolved.as_ref(), cancel_reason.as_deref(), &record.outcome);
         state.registration = Registration::Terminal { record, cancel_reason };
-        Some(Ended { outcome, progress, bytes, overruled, latch: state.latch.take() })
+        Some(Ended { outcome, resolved: state.resolved.clone(), progress, bytes, overruled, latch: state.latch.take() })
     }
 
     pub(super) fn status(&self) -> ActivationStatus {

@@ -135,10 +135,10 @@ impl JournalReservation {
     ) -> Option<Published> {
         let kept_max = self.journal.limits.config.declared_error_bytes_max;
         let ended = self.record.end(consumption, now, kept_max, decide)?;
-        let Ended { outcome, progress, bytes, overruled, latch } = ended;
+        let Ended { outcome, resolved, progress, bytes, overruled, latch } = ended;
         self.journal.settle(self.slot, now, bytes);
         drop((overruled, latch));
-        Some(Published { outcome, progress })
+        Some(Published { outcome, resolved, progress })
     }
 }
 

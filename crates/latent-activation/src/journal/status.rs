@@ -148,6 +148,8 @@ pub struct ActivationPage {
 pub struct Published {
     /// What the caller gets, output included.
     pub outcome: ActivationOutcome,
+    /// The revision that the activation was pinned to, if it got so far.
+    pub resolved: Option<ResolvedRevision>,
     /// The events from the reception to the end.
     pub progress: Progress,
 }

@@ -1,12 +1,11 @@
 //! The second state: admitted and queued, without code and without a cell. It ends with code that is ready, or settled.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use futures_util::future::BoxFuture;
 use latent_activation::ValidRequest;
-use latent_core::{
-    BudgetLedger, ExecutionOutcome, FunctionTarget, Payload, PlatformError, ResolvedRevision, RevisionPolicy,
-};
+use latent_core::{ExecutionOutcome, FunctionTarget, Payload, PlatformError, RevisionPolicy, Sha256Digest};
 use latent_executor::{ActivationContext, OwnedRepository, PreparedReadiness, refuse_ungranted};
 use latent_scheduler::admission::AdmissionPermit;
 
@@ -23,18 +22,10 @@ pub(super) struct Call {
     pub(super) target: FunctionTarget,
     pub(super) payload: Payload,
     pub(super) policy: Arc<RevisionPolicy>,
-    pub(super) ledger: Arc<BudgetLedger>,
-    pub(super) resolved: ResolvedRevision,
 }
 
 impl Call {
-    pub(super) fn new(
-        request: ValidRequest,
-        permit: &AdmissionPermit,
-        policy: Arc<RevisionPolicy>,
-        ledger: Arc<BudgetLedger>,
-        resolved: ResolvedRevision,
-    ) -> Self {
+    pub(super) fn new(request: ValidRequest, permit: &AdmissionPermit, policy: Arc<RevisionPolicy>) -> Self {
         let envelope = request.into_envelope(*permit.granted());
         let context = ActivationContext {
             activation_id: envelope.activation_id,
@@ -44,13 +35,16 @@ impl Call {
             metadata: envelope.metadata,
         };
         let (target, payload) = (envelope.target, envelope.payload);
-        Self { context: Arc::new(context), target, payload, policy, ledger, resolved }
+        Self { context: Arc::new(context), target, payload, policy }
     }
 }
 
 /// An activation with a reservation. Dropping it gives up its place with the preparation, then refunds the quota.
 pub(super) struct Admitted<'s> {
     services: &'s Services,
+    release: Sha256Digest,
+    /// When it was admitted.
+    since: Instant,
     preparation: Option<Foreign<BoxFuture<'s, Answer>>>,
     permit: AdmissionPermit,
     call: Call,
@@ -60,14 +54,20 @@ pub(super) struct Admitted<'s> {
 type Answer = Result<PreparedReadiness, PlatformError>;
 
 impl<'s> Admitted<'s> {
-    pub(super) fn new(services: &'s Services, permit: AdmissionPermit, call: Call, owner: Owner) -> Self {
-        Self { services, preparation: None, permit, call, owner }
+    pub(super) fn new(
+        services: &'s Services,
+        (release, since): (Sha256Digest, Instant),
+        permit: AdmissionPermit,
+        call: Call,
+        owner: Owner,
+    ) -> Self {
+        Self { services, release, since, preparation: None, permit, call, owner }
     }
 
     /// Waits until the code is ready, or the activation is stopped.
     pub(super) async fn prepare(&mut self) -> Result<Foreign<PreparedReadiness>, ExecutionOutcome> {
         let (parts, tenant) = (&self.services.parts, self.permit.tenant());
-        let release = self.call.resolved.release;
+        let release = self.release;
         let begun = begin(
             || {
                 let repository = OwnedRepository::new(Arc::clone(&parts.repository), tenant.clone());
@@ -77,7 +77,7 @@ impl<'s> Admitted<'s> {
             panicked,
         );
         let future = self.preparation.insert(Foreign::new(begun.map_err(ExecutionOutcome::Failed)?));
-        let answer = unless_stopped(future, &self.owner.latch, self.permit.deadline(), panicked).await;
+        let answer = unless_stopped(future, &self.owner.latch, (self.since, self.permit.deadline()), panicked).await;
         let let_go = self.preparation.take().is_none_or(Foreign::let_go);
         let ready = Foreign::new(answer?.map_err(ExecutionOutcome::Failed)?);
         if !let_go {
@@ -93,17 +93,15 @@ impl<'s> Admitted<'s> {
         self,
         prepared: Result<Foreign<PreparedReadiness>, ExecutionOutcome>,
     ) -> Result<Ready<'s>, Box<Settled>> {
-        let Self { services, preparation, permit, call, owner } = self;
+        let Self { services, preparation, permit, call, owner, release: _, since: _ } = self;
         drop(preparation);
         match prepared {
             Ok(readiness) => Ok(Ready { services, readiness, permit: Some(permit), call, owner }),
             // For want of room, which may pass: a full queue, not a limit that the activation exceeded.
             Err(ExecutionOutcome::Failed(error)) if error.is_retryable() => {
-                Err(Settled::denied(owner, error).holding(permit.into_hold()).with_revision(call.resolved))
+                Err(Settled::denied(owner, error).holding(permit.into_hold()))
             }
-            Err(execution) => {
-                Err(Settled::refused(owner, execution).holding(permit.into_hold()).with_revision(call.resolved))
-            }
+            Err(execution) => Err(Settled::refused(owner, execution).holding(permit.into_hold())),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::admitted::{Admitted, Call};
 use super::owner::Owner;
 use super::services::Services;
 use super::settled::Settled;
-use super::stops::{now, stopped};
+use super::stops::stopped;
 use crate::contain::{Foreign, call, port_panicked};
 
 /// An accepted request.
@@ -31,31 +31,32 @@ impl Asked {
     /// the activation goes by is the revision and its policy, which no later deployment changes.
     pub(super) fn admit(self, services: &Services) -> Result<Admitted<'_>, Box<Settled>> {
         let Self { request, arrival, mut owner } = self;
-        if let Some(cause) = owner.latch.checkpoint(now(), None) {
-            return Err(Settled::refused(owner, stopped(cause)));
-        }
         let clock = match call(|| services.clock_sample(), || port_panicked("clock", "now")) {
             Ok(clock) => clock,
             Err(error) => return Err(Settled::refused(owner, ExecutionOutcome::Failed(error))),
         };
-        let (resolved, policy) = match resolve(services, &request) {
-            Ok((revision, policy)) => (revision, policy),
+        if let Some(cause) = owner.latch.checkpoint(clock.monotonic, None) {
+            return Err(Settled::refused(owner, stopped(cause)));
+        }
+        let (revision, policy) = match resolve(services, &request) {
+            Ok(resolved) => resolved,
             Err(error) => return Err(Settled::refused(owner, ExecutionOutcome::Failed(error))),
         };
-        owner.resolved(resolved.clone(), clock.monotonic);
+        let release = revision.release;
+        owner.resolved(revision, clock.monotonic);
         let policy = match policy {
             Ok(policy) => policy,
             Err(error) => {
-                return Err(Settled::refused(owner, ExecutionOutcome::Failed(error)).with_revision(resolved));
+                return Err(Settled::refused(owner, ExecutionOutcome::Failed(error)));
             }
         };
         let permit = match admit(services, &request, policy.as_deref(), arrival, clock) {
             Ok(permit) => permit,
-            Err(error) => return Err(Settled::denied(owner, error).with_revision(resolved)),
+            Err(error) => return Err(Settled::denied(owner, error)),
         };
-        let ledger = owner.admitted(*permit.granted(), permit.deadline());
-        let call = Call::new(request, &permit, policy.unwrap_or_default(), ledger, resolved);
-        Ok(Admitted::new(services, permit, call, owner))
+        owner.admitted(*permit.granted(), permit.deadline(), clock.monotonic);
+        let call = Call::new(request, &permit, policy.unwrap_or_default());
+        Ok(Admitted::new(services, (release, clock.monotonic), permit, call, owner))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use latent_core::{CellId, ExecutionOutcome};
+use latent_core::ExecutionOutcome;
 use latent_executor::{ExecutionCancellation, ExecutionRequest, PreparedActivation, PreparedReadiness};
 use latent_scheduler::fair::Assignment;
 
@@ -35,12 +35,12 @@ impl<'s> Granted<'s> {
             contained(|| backend.materialize_ready(readiness), || port_panicked("backend", "materialize_ready"));
         let prepared = match materialized.and_then(|answer| answer) {
             Ok(prepared) => Foreign::new(prepared),
-            Err(error) => return Err(declined(assignment, call, owner, ExecutionOutcome::Failed(error))),
+            Err(error) => return Err(declined(assignment, owner, ExecutionOutcome::Failed(error))),
         };
         let at = now();
         if let Some(cause) = owner.latch.checkpoint(at, Some(assignment.permit().deadline())) {
             let let_go = prepared.let_go();
-            return Err(declined(assignment, call, owner, stopped(cause)).unless_let_go(let_go));
+            return Err(declined(assignment, owner, stopped(cause)).unless_let_go(let_go));
         }
         owner.running(at);
         Ok(enter(services, prepared, assignment, call, owner))
@@ -52,23 +52,23 @@ fn enter(
     services: &Services,
     prepared: Foreign<PreparedActivation>,
     assignment: Assignment,
-    call: Call,
+    wanted: Call,
     owner: Owner,
 ) -> Running<'_> {
-    let Call { context, target, payload, policy, ledger, resolved } = call;
-    let named: CellId = bounded(assignment.lease().cell());
+    let cell = bounded(assignment.lease().cell());
+    let Call { context, target, payload, policy } = wanted;
     let (budget, deadline) = (*assignment.permit().granted(), assignment.permit().deadline());
-    let request = ExecutionRequest { context, cell: named.clone(), target, payload, budget, policy };
-    let cancellation = ExecutionCancellation::new(Arc::clone(&owner.latch), Some(deadline), Arc::clone(&ledger));
+    let request = ExecutionRequest { context, cell, target, payload, budget, policy };
+    let cancellation = ExecutionCancellation::new(Arc::clone(&owner.latch), Some(deadline), Arc::clone(owner.ledger()));
     let entered = assignment.enter();
     let backend = &services.parts.backend;
     let prepared = prepared.into_inner();
     let run = begin(|| backend.invoke_prepared_contained(prepared, request, cancellation), backend_panicked);
-    Running { services, run: Some(run.map(Foreign::new)), entered, cell: named, deadline, ledger, resolved, owner }
+    Running { services, run: Some(run.map(Foreign::new)), entered, deadline, owner }
 }
 
 /// Returns the cell, in which nothing has run.
-fn declined(assignment: Assignment, call: Call, owner: Owner, execution: ExecutionOutcome) -> Box<Settled> {
+fn declined(assignment: Assignment, owner: Owner, execution: ExecutionOutcome) -> Box<Settled> {
     let quota = assignment.give_back().into_hold();
-    Settled::refused(owner, execution).holding(quota).with_revision(call.resolved)
+    Settled::refused(owner, execution).holding(quota)
 }

@@ -90,16 +90,14 @@ impl Owner {
     }
 
     /// Opens the account and takes the deadline over. The activation is admitted, and queued with it.
-    pub(super) fn admitted(&mut self, granted: ResourceBudget, deadline: Instant) -> Arc<BudgetLedger> {
+    pub(super) fn admitted(&mut self, granted: ResourceBudget, deadline: Instant, at: Instant) {
         let ledger = Arc::new(BudgetLedger::new(granted));
         self.deadline = Some(deadline);
         self.ledger = Some(Arc::clone(&ledger));
-        let at = now();
         let record = self.record();
-        record.account(Arc::clone(&ledger));
+        record.account(ledger);
         record.advance(LifecyclePhase::Admitted, at).expect("a resolved activation is admitted next");
         record.advance(LifecyclePhase::Queued, at).expect("an admitted activation is queued next");
-        ledger
     }
 
     pub(super) fn materializing(&mut self) {
@@ -123,6 +121,11 @@ impl Owner {
             transport_stopped: transport.is_some(),
             execution,
         }
+    }
+
+    /// The account, which is open from admission on.
+    pub(super) fn ledger(&self) -> &Arc<BudgetLedger> {
+        self.ledger.as_ref().expect("the account is opened at admission")
     }
 
     /// What has been used up to now.

@@ -62,6 +62,6 @@ impl<'s> Ready<'s> {
             }
             .holding(quota),
         };
-        Err(settled.unless_let_go(let_go).with_revision(call.resolved))
+        Err(settled.unless_let_go(let_go))
     }
 }

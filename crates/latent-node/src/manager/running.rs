@@ -1,12 +1,11 @@
 //! The fifth state: a guest runs in the cell. It ends with what the run came to and whether the cell is clean.
 
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use latent_core::{BudgetConsumption, BudgetLedger, CellId, PlatformError, ResolvedRevision, StopCause, StopLatch};
+use latent_core::{BudgetConsumption, PlatformError, StopCause, StopLatch};
 use latent_executor::{ContainedExecution, ExecutionCleanup, ExecutionReport};
 use latent_scheduler::fair::Entered;
 
@@ -23,10 +22,7 @@ pub(super) struct Running<'s> {
     /// There until the run has ended; an error is a backend that panicked before there was a run.
     pub(super) run: Option<Run<'s>>,
     pub(super) entered: Entered,
-    pub(super) cell: CellId,
     pub(super) deadline: Instant,
-    pub(super) ledger: Arc<BudgetLedger>,
-    pub(super) resolved: ResolvedRevision,
     pub(super) owner: Owner,
 }
 
@@ -61,11 +57,11 @@ impl<'s> Running<'s> {
 
     /// Takes the result over.
     pub(super) fn hand_over(self, contained: ContainedExecution) -> Ended<'s> {
-        let Self { services, run: _, entered, cell, deadline: _, ledger, resolved, owner } = self;
+        let Self { services, run: _, entered, deadline: _, owner } = self;
         let ContainedExecution { report: ExecutionReport { outcome, consumption }, cleanup } = contained;
         let evidence = owner.hand_over(outcome);
-        let consumption = consumption.at_least(&ledger.consumption());
-        Ended { services, entered, cell, cleanup, evidence, consumption, resolved, owner }
+        let consumption = consumption.at_least(&owner.consumption());
+        Ended { services, entered, cleanup, evidence, consumption, owner }
     }
 }
 

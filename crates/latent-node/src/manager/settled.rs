@@ -1,7 +1,7 @@
 //! The last state: nothing is held but the quota and the record. It ends published.
 
 use latent_activation::Evidence;
-use latent_core::{BudgetConsumption, ExecutionOutcome, PlatformError, ResolvedRevision};
+use latent_core::{BudgetConsumption, ExecutionOutcome, PlatformError};
 use latent_scheduler::admission::QuotaHold;
 
 use super::handle::ActivationReceipt;
@@ -14,7 +14,6 @@ pub(super) struct Settled {
     consumption: BudgetConsumption,
     /// Denied before it had a cell, so that `resource-exhausted` is a refusal.
     denied: bool,
-    resolved: Option<ResolvedRevision>,
     quota: Option<QuotaHold>,
     owner: Owner,
 }
@@ -22,7 +21,7 @@ pub(super) struct Settled {
 impl Settled {
     /// Ended after a run.
     pub(super) fn ended(owner: Owner, evidence: Evidence, consumption: BudgetConsumption) -> Box<Self> {
-        Box::new(Self { evidence, consumption, denied: false, resolved: None, quota: None, owner })
+        Box::new(Self { evidence, consumption, denied: false, quota: None, owner })
     }
 
     /// Ended before anything ran.
@@ -44,12 +43,6 @@ impl Settled {
         self
     }
 
-    /// The same, about an activation that had been resolved.
-    pub(super) fn with_revision(mut self: Box<Self>, resolved: ResolvedRevision) -> Box<Self> {
-        self.resolved = Some(resolved);
-        self
-    }
-
     /// The same, or the backend's fault where what it had made could not be let go of.
     pub(super) fn unless_let_go(mut self: Box<Self>, let_go: bool) -> Box<Self> {
         if !let_go {
@@ -61,13 +54,13 @@ impl Settled {
 
     /// Publishes the one end, refunds the quota, and tells the caller.
     pub(super) fn publish(self: Box<Self>) -> ActivationReceipt {
-        let Self { evidence, consumption, denied, resolved, quota, owner } = *self;
+        let Self { evidence, consumption, denied, quota, owner } = *self;
         let activation_id = owner.reservation().lineage().activation_id().clone();
         let published = if denied { owner.publish_denial(evidence) } else { owner.publish(evidence, consumption) };
         drop(quota);
         ActivationReceipt {
             activation_id,
-            resolved,
+            resolved: published.resolved,
             outcome: published.outcome,
             consumption,
             progress: published.progress,

@@ -3,8 +3,8 @@
 //! Invariant: the latch is registered before it is looked at, so that no stop falls between the look and the sleep; a
 //! timer is made only for what has to wait.
 
-use std::future::{Future as _, poll_fn};
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use latent_core::{ExecutionOutcome, PlatformError, StopCause, StopLatch};
 use tokio::time::{Sleep, sleep_until};
 
-use crate::contain::Foreign;
+use crate::contain::{Foreign, contained};
 
 /// The monotonic time of the runtime whose timers the waits use, so that tests turn both together.
 pub(super) fn now() -> Instant {
@@ -50,14 +50,17 @@ impl LazyTimer {
 pub(super) async fn unless_stopped<T>(
     future: &mut Foreign<BoxFuture<'_, T>>,
     latch: &StopLatch,
-    deadline: Instant,
+    (since, deadline): (Instant, Instant),
     panicked: fn() -> PlatformError,
 ) -> Result<T, ExecutionOutcome> {
     let mut timer = LazyTimer::default();
+    // The first look goes by the time that the caller has just read.
+    let mut just_read = Some(since);
     poll_fn(|cx| {
         latch.register(cx.waker());
         loop {
-            if let Some(cause) = latch.checkpoint(now(), Some(deadline)) {
+            let at = just_read.take().unwrap_or_else(now);
+            if let Some(cause) = latch.checkpoint(at, Some(deadline)) {
                 return Poll::Ready(Err(stopped(cause)));
             }
             if let Poll::Ready(answer) = future.poll(cx, panicked) {
@@ -71,20 +74,30 @@ pub(super) async fn unless_stopped<T>(
     .await
 }
 
-/// Waits for an answer, but not longer than `grace`. `None`: it did not come.
-pub(super) async fn within<T>(
-    grace: Duration,
-    future: &mut Foreign<BoxFuture<'_, T>>,
-    panicked: impl Fn() -> PlatformError,
-) -> Option<Result<T, PlatformError>> {
+/// How the wait for an answer ended.
+pub(super) enum Answer<T> {
+    Came(T),
+    /// In a poll or in the destructor of what was polled.
+    Panicked,
+    /// Not within the grace.
+    Missing,
+}
+
+/// Waits for an answer, but not longer than `grace`. What was waited for is gone when this returns.
+pub(super) async fn within<T>(grace: Duration, future: impl Future<Output = T>) -> Answer<T> {
+    let mut future = pin!(Some(future));
     let mut timer = LazyTimer::default();
     let mut until = None;
-    poll_fn(|cx| {
-        if let Poll::Ready(answer) = future.poll(cx, &panicked) {
-            return Poll::Ready(Some(answer));
+    let answer = poll_fn(|cx| {
+        let polled = contained(|| future.as_mut().as_pin_mut().map(|future| future.poll(cx)));
+        match polled {
+            Some(Some(Poll::Ready(answer))) => return Poll::Ready(Answer::Came(answer)),
+            Some(Some(Poll::Pending)) => {}
+            None | Some(None) => return Poll::Ready(Answer::Panicked),
         }
         let until = *until.get_or_insert_with(|| now() + grace);
-        timer.poll(until, cx).map(|()| None)
+        timer.poll(until, cx).map(|()| Answer::Missing)
     })
-    .await
+    .await;
+    if contained(|| future.set(None)).is_some() { answer } else { Answer::Panicked }
 }

@@ -247,10 +247,9 @@ impl<W, L> FairCore<W, L> {
         SchedulerSnapshot { queued, promised, queue_capacity: self.rules.queue_capacity }
     }
 
-    /// How long the ready entry that waits longest has waited.
-    pub(super) fn longest_wait(&self, now: Instant) -> Duration {
-        let ready = self.entries.values().find(|entry| matches!(entry.state, State::Ready));
-        ready.map_or(Duration::ZERO, |entry| now.saturating_duration_since(entry.since))
+    /// Since when the ready entry that waits longest has waited.
+    pub(super) fn waiting_since(&self) -> Option<Instant> {
+        self.entries.values().find(|entry| matches!(entry.state, State::Ready)).map(|entry| entry.since)
     }
 
     /// The cell of a promise whose owner has not looked for the grace.

@@ -160,9 +160,10 @@ impl LocalScheduler {
     /// How long whoever waits longest has waited, a class, in the order of [`CellClass::ALL`]: what admission asks for.
     #[must_use]
     pub fn observed_delay(&self) -> [Duration; CellClass::ALL.len()] {
-        let now = now();
-        let longest = |class: &Arc<Class>| class.decide(|core| core.longest_wait(now));
-        self.classes.each_ref().map(|class| class.as_ref().map_or(Duration::ZERO, longest))
+        self.classes.each_ref().map(|class| {
+            let since = class.as_ref().and_then(|class| class.decide(|core| core.waiting_since()));
+            since.map_or(Duration::ZERO, |since| now().saturating_duration_since(since))
+        })
     }
 
     /// Counts every queue out, in time proportional to those who wait.

@@ -8,6 +8,7 @@ mod errors;
 mod files;
 mod links;
 mod repository;
+mod simulate;
 mod sources;
 mod tidy;
 
@@ -23,6 +24,8 @@ usage: cargo xtask COMMAND
   conformance        every row of docs/conformance.md has a test, a gate or a reason; --list prints all tests
   endurance [ARGS]   runs `endurance` of latent-bench, e.g. `cargo xtask endurance --calls 100000`
   crash [ARGS]       runs `crash` of latent-bench, e.g. `cargo xtask crash --cycles 200`
+  simulate [--seeds N] [--from S]
+                     runs N seeds (2000), from seed S (0) on, of the simulation of latent-node
   bench [ARGS]       runs the activation bench of latent-bench";
 
 fn main() -> ExitCode {
@@ -37,6 +40,10 @@ fn main() -> ExitCode {
         ("tidy" | "conformance", _) => return usage(&format!("`{command}` does not take `{}`", rest.join(" "))),
         ("endurance", _) => cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "endurance"], rest),
         ("crash", _) => cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "crash"], rest),
+        ("simulate", _) => match simulate::Seeds::parse(rest) {
+            Ok(seeds) => simulate::run(seeds),
+            Err(wrong) => return usage(&wrong),
+        },
         ("bench", _) => cargo(&["bench", "--locked", "-p", "latent-bench", "--bench", "activation"], rest),
         _ => return usage(&format!("`{command}` is not a command")),
     };

@@ -159,7 +159,7 @@ impl LocalActivationManager {
         )??;
         let reservation = services.parts.journal.reserve(valid.tenant().clone(), valid.lineage().clone(), received)?;
         let owner = Owner::new(reservation);
-        Ok(ActivationHandle::new(Arc::clone(services), Asked::new(valid, arrival, owner)))
+        Ok(ActivationHandle::new(Arc::clone(services), received, Asked::new(valid, arrival, owner)))
     }
 
     /// How an activation of `tenant` stands. Another tenant's is as unknown as one that never was.

@@ -80,6 +80,7 @@ fn resolve(services: &Services, request: &ValidRequest) -> Result<(ResolvedRevis
         Ok(answer) => answer.map(Some),
         Err(panicked) => Err(panicked),
     };
+    let policy = if view.let_go() { policy } else { Err(port_panicked("catalog", "drop")) };
     Ok((revision, policy))
 }
 

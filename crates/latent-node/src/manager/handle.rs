@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use latent_activation::{Lineage, Progress};
+use latent_activation::journal::{RetainedOutcome, TerminalRecord};
+use latent_activation::{Lineage, Moment, Progress};
 use latent_core::{ActivationId, ActivationOutcome, BudgetConsumption, ResolvedRevision, StopLatch, TenantId};
 
 use super::asked::Asked;
@@ -55,6 +56,7 @@ pub enum ActivationTransportInterruption {
 pub struct ActivationHandle {
     tenant: TenantId,
     lineage: Lineage,
+    received: Moment,
     latch: Arc<StopLatch>,
     interruption: Arc<Interruption>,
     services: Arc<Services>,
@@ -63,12 +65,12 @@ pub struct ActivationHandle {
 }
 
 impl ActivationHandle {
-    pub(super) fn new(services: Arc<Services>, asked: Asked) -> Self {
+    pub(super) fn new(services: Arc<Services>, received: Moment, asked: Asked) -> Self {
         let owner = &asked.owner;
         let (tenant, lineage) = (owner.reservation().tenant().clone(), owner.reservation().lineage().clone());
         let (latch, interruption) = (Arc::clone(&owner.latch), Arc::clone(&owner.interruption));
         let run: BoxFuture<'static, _> = Box::pin(run(Arc::clone(&services), asked));
-        Self { tenant, lineage, latch, interruption, services, run: Some(Foreign::new(run)) }
+        Self { tenant, lineage, received, latch, interruption, services, run: Some(Foreign::new(run)) }
     }
 
     /// What the activation is called, from its acceptance on.
@@ -111,12 +113,19 @@ impl ActivationHandle {
         let status = journal.status(&self.tenant, id, now()).found();
         let progress = journal.progress(&self.tenant, id, now()).found();
         let (resolved, terminal) = status.map(|status| (status.resolved, status.terminal)).unwrap_or_default();
+        // A stop that was there before the panic is what the record says, and so what the caller is told.
+        let (outcome, consumption) = match terminal {
+            Some(TerminalRecord { state, outcome: RetainedOutcome::Failed(error), consumption, .. }) => {
+                (ActivationOutcome::Failed { terminal_state: state, error }, consumption)
+            }
+            _ => (ActivationOutcome::failed(panicked()), BudgetConsumption::default()),
+        };
         ActivationReceipt {
             activation_id: id.clone(),
             resolved,
-            outcome: ActivationOutcome::failed(panicked()),
-            consumption: terminal.map(|terminal| terminal.consumption).unwrap_or_default(),
-            progress: progress.unwrap_or_else(|| Progress::received(self.services.moment())),
+            outcome,
+            consumption,
+            progress: progress.unwrap_or_else(|| Progress::received(self.received)),
         }
     }
 }

@@ -99,5 +99,9 @@ pub(super) async fn within<T>(grace: Duration, future: impl Future<Output = T>) 
         timer.poll(until, cx).map(|()| Answer::Missing)
     })
     .await;
-    if contained(|| future.set(None)).is_some() { answer } else { Answer::Panicked }
+    match (contained(|| future.set(None)), answer) {
+        // An answer out of something that then breaks is worth nothing.
+        (None, Answer::Came(_)) => Answer::Panicked,
+        (_, answer) => answer,
+    }
 }

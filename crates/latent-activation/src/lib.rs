@@ -39,4 +39,4 @@ pub use journal::{JournalReservation, LocalActivationJournal, LocalActivationJou
 pub use outcome::from_execution;
 pub use phase::{LifecycleEvent, LifecyclePhase, Moment, Progress};
 pub use precedence::{DispositionFailure, EndCause, Evidence, conclude, conclude_denial};
-pub use request::{ActivationRequest, Lineage, RequestLimits, ValidRequest};
+pub use request::{ActivationRequest, Correlation, Lineage, RequestLimits, ValidRequest};

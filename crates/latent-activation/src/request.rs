@@ -17,10 +17,14 @@ mod validate;
 
 pub use limits::RequestLimits;
 pub use refusal::{RequestField, RequestRefusal};
-pub use valid::{CallContext, Lineage, ValidRequest};
+pub use valid::{Correlation, Lineage, ValidRequest};
 
 /// Metadata keys that start so would pass for the node's own word, and are refused, whatever their case.
 pub const RESERVED_METADATA_PREFIXES: [&str; 2] = ["latent.auth.", "latent.principal."];
+
+/// Bytes of a request's trace context and idempotency key together that are kept with its record. A request with more is
+/// refused, also where each text has more room.
+pub const CORRELATION_BYTES_MAX: usize = 4 << 10;
 
 /// One activation, as asked for (`activation-lifecycle.md`, "Start and identity").
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use latent_core::id::ID_BYTES_MAX;
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 
 use crate::cancel::REASON_BYTES_MAX;
+use crate::request::CORRELATION_BYTES_MAX;
 
 /// The most records of a kind that can be configured.
 const RECORDS_MAX: usize = 1 << 24;
@@ -65,7 +66,7 @@ impl LocalActivationJournalConfig {
     /// What one activation under way reserves: the most that its record can take once it has ended.
     #[must_use]
     pub fn reservation_bytes(&self) -> u64 {
-        let names = NAMES * wide(ID_BYTES_MAX) + wide(REASON_BYTES_MAX);
+        let names = NAMES * wide(ID_BYTES_MAX) + wide(REASON_BYTES_MAX) + wide(CORRELATION_BYTES_MAX);
         RECORD_BYTES + names + self.declared_error_bytes_max.max(ERROR_BYTES_MAX)
     }
 

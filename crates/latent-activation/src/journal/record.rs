@@ -24,7 +24,7 @@ use super::status::{ActivationStatus, ActivationSummary, RetainedDeclaredError, 
 use crate::cancel::{CancelDisposition, REASON_BYTES_MAX};
 use crate::phase::{LifecycleEvent, LifecyclePhase, Moment, PhaseRefusal, Progress};
 use crate::precedence::Evidence;
-use crate::request::Lineage;
+use crate::request::{Correlation, Lineage};
 
 #[derive(Debug)]
 pub(super) struct Record {
@@ -200,7 +200,8 @@ impl Record {
     fn bytes(&self, resolved: Option<&ResolvedRevision>, reason: Option<&str>, outcome: &RetainedOutcome) -> u64 {
         let parent = self.lineage.parent_activation_id().map_or(0, |parent| parent.as_str().len());
         let root = self.lineage.root_activation_id().as_str().len();
-        let own = self.tenant.as_str().len() + self.activation_id().as_str().len() + root + parent;
+        let with = self.lineage.correlation().map_or(0, Correlation::text_bytes);
+        let own = self.tenant.as_str().len() + self.activation_id().as_str().len() + root + parent + with;
         let resolved =
             resolved.map_or(0, |to| to.service.as_str().len() + to.route.as_str().len() + to.deployment.as_str().len());
         let texts = wide(own + resolved + reason.map_or(0, str::len));

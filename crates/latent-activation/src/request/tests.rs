@@ -201,8 +201,8 @@ fn what_is_kept_has_no_spare_allocation() {
     let mut metadata = Vec::with_capacity(100);
     metadata.extend([entry("a", "1"), entry("b", "2")]);
     let valid = validate(ActivationRequest { idempotency_key: Some(key), metadata, ..request() }).unwrap();
-    assert_eq!(valid.context().metadata.capacity(), 2);
-    let kept = valid.context().idempotency_key.clone().unwrap().into_string();
+    assert_eq!(valid.metadata.capacity(), 2);
+    let kept = valid.lineage().correlation().unwrap().idempotency_key.clone().unwrap().into_string();
     assert_eq!((kept.as_str(), kept.capacity()), ("once", 4));
 }
 
@@ -262,7 +262,7 @@ fn only_guest_keys_reach_the_guest() {
     let metadata = vec![entry("guest.a", "1"), entry("secret", "2"), entry("Guest.b", "3"), entry("guest.c", "4")];
     let valid = validate(ActivationRequest { metadata, ..request() }).unwrap();
     assert_eq!(valid.guest_metadata().collect::<Vec<_>>(), [("guest.a", "1"), ("guest.c", "4")]);
-    assert_eq!(valid.context().metadata.len(), 4, "the rest is kept, outside");
+    assert_eq!(valid.metadata().len(), 4, "the rest is kept, outside");
     let envelope = valid.into_envelope(ResourceBudget::default());
     let keys: Vec<_> = envelope.metadata.iter().map(|(key, _)| &**key).collect();
     assert_eq!(keys, ["guest.a", "guest.c"]);
@@ -272,10 +272,33 @@ fn only_guest_keys_reach_the_guest() {
 fn trace_idempotency_and_retries_are_kept_as_they_came() {
     let trace = TraceContext { parent: some("00-ab-cd-01"), state: some("vendor=a b,other=1") };
     let given = ActivationRequest { trace, idempotency_key: some("order 7"), retry_count: 3, ..request() };
-    let context = validate(given).unwrap().context().clone();
+    let context = validate(given).unwrap().lineage().correlation().unwrap().clone();
     assert_eq!(context.trace_parent.as_deref(), Some("00-ab-cd-01"));
     assert_eq!(context.trace_state.as_deref(), Some("vendor=a b,other=1"));
     assert_eq!((context.idempotency_key.as_deref(), context.retry_count), (Some("order 7"), 3));
+}
+
+#[test]
+fn a_call_that_says_nothing_of_itself_keeps_nothing() {
+    assert_eq!(validate(request()).unwrap().lineage().correlation(), None);
+    let retried = validate(ActivationRequest { retry_count: 1, ..request() }).unwrap();
+    assert_eq!(retried.lineage().correlation().map(|with| with.retry_count), Some(1));
+}
+
+#[test]
+fn trace_and_key_together_are_bounded_where_each_is_within_its_own_bound() {
+    let limits =
+        RequestLimits { trace_state_bytes_max: 8192, idempotency_key_bytes_max: 8192, ..RequestLimits::default() };
+    let with = |bytes: usize| {
+        let state = Some("s".repeat(bytes - 8).into_boxed_str().into_string());
+        let key = Some("k".repeat(8).into_boxed_str().into_string());
+        let trace = TraceContext { parent: None, state };
+        let given = ActivationRequest { trace, idempotency_key: key, ..request() };
+        given.validate(&limits, &RandomActivationIdSource::new(), now())
+    };
+    assert!(with(CORRELATION_BYTES_MAX).is_ok());
+    let error = PlatformError::from(with(CORRELATION_BYTES_MAX + 1).unwrap_err());
+    assert_eq!(error.details()[0].field("max"), Some("4096"), "{error:?}");
 }
 
 #[test]
@@ -400,7 +423,7 @@ proptest! {
                 let root = ids[1].as_deref().unwrap_or(lineage.activation_id().as_str());
                 prop_assert_eq!(lineage.root_activation_id().as_str(), root);
                 prop_assert_eq!(lineage.parent_activation_id().map(ActivationId::as_str), ids[2].as_deref());
-                prop_assert_eq!(&*valid.context().metadata[0].1, value);
+                prop_assert_eq!(&*valid.metadata()[0].1, value);
             }
             Err(refusal) => {
                 prop_assert!(!expected);

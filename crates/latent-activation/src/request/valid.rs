@@ -2,6 +2,7 @@
 //!
 //! Invariant: only validation makes these; every text is within its bound and has no spare allocation.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use latent_core::{
@@ -10,20 +11,21 @@ use latent_core::{
 
 use crate::envelope::{ActivationEnvelope, GUEST_METADATA_PREFIX};
 
-/// What an activation is called, and where it says that it comes from. Correlation only: neither root nor parent is
-/// looked up, and neither gives any right.
+/// What an activation is called, where it says that it comes from, and what its caller tells it apart by. Correlation
+/// only: nothing of it is looked up, and nothing gives any right. Cloning shares every text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lineage {
     pub(super) activation_id: ActivationId,
     pub(super) root: ActivationId,
     pub(super) parent: Option<ActivationId>,
+    pub(super) correlation: Option<Arc<Correlation>>,
 }
 
 impl Lineage {
     /// An activation that comes from no other: it is its own root.
     #[must_use]
     pub fn root(activation_id: ActivationId) -> Self {
-        Self { root: activation_id.clone(), activation_id, parent: None }
+        Self { root: activation_id.clone(), activation_id, parent: None, correlation: None }
     }
 
     /// The effective id. Also the routing key; the idempotency key never is.
@@ -43,11 +45,17 @@ impl Lineage {
     pub fn parent_activation_id(&self) -> Option<&ActivationId> {
         self.parent.as_ref()
     }
+
+    /// What came with the call besides ids; `None` when nothing did.
+    #[must_use]
+    pub fn correlation(&self) -> Option<&Correlation> {
+        self.correlation.as_deref()
+    }
 }
 
-/// What accompanies a call and decides nothing.
+/// What accompanies a call and decides nothing. Kept with the record, at most [`CORRELATION_BYTES_MAX`](super::CORRELATION_BYTES_MAX) of text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct CallContext {
+pub struct Correlation {
     /// `traceparent`, as it came.
     pub trace_parent: Option<Box<str>>,
     /// `tracestate`, as it came.
@@ -56,9 +64,18 @@ pub struct CallContext {
     pub idempotency_key: Option<Box<str>>,
     /// How many times the caller has tried before.
     pub retry_count: u32,
-    /// Metadata in the caller's order, none of it reserved.
-    pub metadata: Vec<(Box<str>, Box<str>)>,
 }
+
+impl Correlation {
+    /// Bytes of all texts.
+    pub(crate) fn text_bytes(&self) -> usize {
+        let texts = [&self.trace_parent, &self.trace_state, &self.idempotency_key];
+        texts.into_iter().flatten().map(|text| text.len()).sum()
+    }
+}
+
+/// The caller's metadata, in its order.
+pub(super) type Metadata = Vec<(Box<str>, Box<str>)>;
 
 /// A request within all bounds, of a principal that may ask for its own tenant. Only validation makes one:
 /// ```compile_fail,E0451
@@ -77,7 +94,7 @@ pub struct ValidRequest {
     pub(super) payload: Payload,
     pub(super) budget: BudgetCeilings,
     pub(super) deadline: Option<SystemTime>,
-    pub(super) context: CallContext,
+    pub(super) metadata: Metadata,
 }
 
 impl ValidRequest {
@@ -135,31 +152,31 @@ impl ValidRequest {
         self.deadline
     }
 
-    /// What accompanies the call.
+    /// Metadata in the caller's order, none of it reserved.
     #[must_use]
-    pub fn context(&self) -> &CallContext {
-        &self.context
+    pub fn metadata(&self) -> &[(Box<str>, Box<str>)] {
+        &self.metadata
     }
 
     /// The metadata that the guest may read.
     pub fn guest_metadata(&self) -> impl Iterator<Item = (&str, &str)> {
-        let all = self.context.metadata.iter().map(|(key, value)| (&**key, &**value));
+        let all = self.metadata.iter().map(|(key, value)| (&**key, &**value));
         all.filter(|(key, _)| key.starts_with(GUEST_METADATA_PREFIX))
     }
 
     /// The envelope of the run that admission granted `budget`. Metadata that no guest may read is left behind.
     #[must_use]
     pub fn into_envelope(self, budget: ResourceBudget) -> ActivationEnvelope {
-        let mut metadata = self.context.metadata;
+        let mut metadata = self.metadata;
         metadata.retain(|(key, _)| key.starts_with(GUEST_METADATA_PREFIX));
         ActivationEnvelope {
+            trace_parent: self.lineage.correlation().and_then(|with| with.trace_parent.clone()),
             activation_id: self.lineage.activation_id,
             principal: self.principal,
             target: self.target,
             payload: self.payload,
             budget,
             deadline: self.deadline,
-            trace_parent: self.context.trace_parent,
             metadata,
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! A refusal names the first thing that is wrong; the order is fixed, so the same request gets the same answer.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use latent_core::id::{ID_BYTES_MAX, check};
@@ -9,8 +10,8 @@ use latent_core::{ActivationId, IdError, Principal, PrincipalKind};
 
 use super::limits::RequestLimits;
 use super::refusal::{RequestField as Field, RequestRefusal as Refusal};
-use super::valid::{CallContext, Lineage, ValidRequest};
-use super::{ActivationRequest, RESERVED_METADATA_PREFIXES};
+use super::valid::{Correlation, Lineage, ValidRequest};
+use super::{ActivationRequest, CORRELATION_BYTES_MAX, RESERVED_METADATA_PREFIXES};
 use crate::id_source::ActivationIdSource;
 
 impl ActivationRequest {
@@ -34,22 +35,16 @@ impl ActivationRequest {
         self.check_names(&principal, limits)?;
         self.check_metadata(limits)?;
         self.check_wishes(limits, received)?;
-        let lineage = lineage(
+        let correlation = correlation([self.trace.parent, self.trace.state, self.idempotency_key], self.retry_count)?;
+        let mut lineage = lineage(
             [self.activation_id, self.root_activation_id, self.parent_activation_id],
             limits.id_bytes_max.min(ID_BYTES_MAX),
             ids,
         )?;
-        let boxed = |text: Option<String>| text.map(String::into_boxed_str);
+        lineage.correlation = correlation;
         // Collecting would keep the allocation that came, spare room and all.
         let mut metadata = Vec::with_capacity(self.metadata.len());
         metadata.extend(self.metadata.into_iter().map(|(key, value)| (key.into_boxed_str(), value.into_boxed_str())));
-        let context = CallContext {
-            trace_parent: boxed(self.trace.parent),
-            trace_state: boxed(self.trace.state),
-            idempotency_key: boxed(self.idempotency_key),
-            retry_count: self.retry_count,
-            metadata,
-        };
         Ok(ValidRequest {
             lineage,
             principal,
@@ -59,7 +54,7 @@ impl ActivationRequest {
             payload: self.payload,
             budget: self.budget,
             deadline: self.deadline,
-            context,
+            metadata,
         })
     }
 
@@ -176,6 +171,25 @@ impl ActivationRequest {
 }
 
 /// The identity of `[activation, root, parent]` as they were given.
+/// What is kept of the texts that accompany a call: nothing, where nothing came.
+fn correlation(
+    [trace_parent, trace_state, idempotency_key]: [Option<String>; 3],
+    retry_count: u32,
+) -> Result<Option<Arc<Correlation>>, Refusal> {
+    if trace_parent.is_none() && trace_state.is_none() && idempotency_key.is_none() && retry_count == 0 {
+        return Ok(None);
+    }
+    let boxed = |text: Option<String>| text.map(String::into_boxed_str);
+    let correlation = Correlation {
+        trace_parent: boxed(trace_parent),
+        trace_state: boxed(trace_state),
+        idempotency_key: boxed(idempotency_key),
+        retry_count,
+    };
+    at_most(Field::Context, "bytes of correlation", correlation.text_bytes(), CORRELATION_BYTES_MAX)?;
+    Ok(Some(Arc::new(correlation)))
+}
+
 fn lineage(given: [Option<String>; 3], max: usize, ids: &dyn ActivationIdSource) -> Result<Lineage, Refusal> {
     let [activation, root, parent] = given;
     let id = |field, text: Option<String>| {
@@ -192,7 +206,7 @@ fn lineage(given: [Option<String>; 3], max: usize, ids: &dyn ActivationIdSource)
         Some(given) => given,
         None => ids.next_id().map_err(Refusal::IdsExhausted)?,
     };
-    Ok(Lineage { root: root.unwrap_or_else(|| activation_id.clone()), activation_id, parent })
+    Ok(Lineage { root: root.unwrap_or_else(|| activation_id.clone()), activation_id, parent, correlation: None })
 }
 
 fn at_most(field: Field, unit: &'static str, found: usize, max: usize) -> Result<(), Refusal> {

@@ -237,6 +237,9 @@ async fn what_a_guest_may_know_of_its_call_reaches_the_backend() {
     assert_eq!(seen.context.metadata, [("guest.colour".into(), "red".into())]);
     assert_eq!(seen.context.deadline, node.due(Duration::from_secs(3)));
     assert_eq!((seen.target, seen.payload), (target("f"), Payload::octets("\u{1}\u{2}")));
+    let kept = node.status("a").lineage.correlation().cloned().expect("the record keeps what came with the call");
+    assert_eq!((kept.trace_parent.as_deref(), kept.trace_state.as_deref()), (Some(parent), Some("vendor=1")));
+    assert_eq!((kept.idempotency_key.as_deref(), kept.retry_count), (Some("order-7"), 3));
     node.assert_settled(0);
 }
 

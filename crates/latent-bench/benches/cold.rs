@@ -136,7 +136,7 @@ impl Bench {
 }
 
 fn request(guest: &Guest) -> ExecutionRequest {
-    let mut request = suite::request(&guest.artifact, guest.function, guest.arguments);
+    let mut request = suite::request(guest.function, guest.arguments);
     request.budget = ResourceBudget::default();
     request
 }

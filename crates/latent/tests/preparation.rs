@@ -68,8 +68,7 @@ impl Node {
     async fn echo(&self, digest: Sha256Digest) {
         let ready = self.ready(&acme(), digest).await.expect("it prepares");
         let prepared = self.backend.materialize_ready(ready).expect("a permit is free");
-        let artifact = latent_executor::ComponentArtifact::new(latent_guests::component("echo"));
-        let request = suite::request(&artifact, "fixture:echo/echo@0.1.0#echo-string", "[\"hello\"]");
+        let request = suite::request("fixture:echo/echo@0.1.0#echo-string", "[\"hello\"]");
         let cancellation = suite::cancellation(&request, None);
         let ran = self.backend.invoke_prepared_contained(prepared, request, cancellation).await;
         assert!(matches!(ran.report.outcome, ExecutionOutcome::Returned(payload) if payload.bytes == "\"hello\""));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latent_core::{ExecutionOutcome, ResourceBudget};
-use latent_executor::{ExecutionRequest, suite};
+use latent_executor::{ComponentArtifact, ExecutionRequest, suite};
 
 use crate::calls::{artifact, assert_cancelled, assert_deadline, call, echo, mode, spin, succeeded};
 use crate::polls::park;
@@ -114,7 +114,7 @@ fn a_direct_legacy_call_ends_by_the_earlier_of_its_two_deadlines() {
             let mut request = spinning();
             Arc::make_mut(&mut request.context).deadline = wall_now().checked_add(of_context);
             request.budget.deadline = wall_now().checked_add(of_budget);
-            let report = tokio::time::timeout(WATCHDOG, node.backend.invoke(request)).await.expect("an end");
+            let report = tokio::time::timeout(WATCHDOG, node.backend.invoke(capsule(), request)).await.expect("an end");
             assert_eq!(report.outcome, ExecutionOutcome::DeadlineExceeded);
             let elapsed = started.elapsed();
             assert!(elapsed >= near && elapsed <= near + node.tolerance(), "{elapsed:?}");
@@ -122,7 +122,7 @@ fn a_direct_legacy_call_ends_by_the_earlier_of_its_two_deadlines() {
         }
         let mut past = spinning();
         past.budget.deadline = wall_now().checked_sub(far);
-        let report = node.backend.invoke(past).await;
+        let report = node.backend.invoke(capsule(), past).await;
         assert_eq!(report.outcome, ExecutionOutcome::DeadlineExceeded);
         assert_eq!(report.consumption.fuel, 0, "the guest was not entered");
     });
@@ -135,23 +135,27 @@ fn a_contained_call_keeps_the_deadline_of_its_admission_whatever_the_request_say
         let mut request = spinning();
         request.budget.deadline = wall_now().checked_add(Duration::from_hours(1));
         let cancellation = suite::cancellation(&request, Some(admitted));
-        let run = node.backend.invoke_contained(request, cancellation);
+        let run = node.backend.invoke_contained(capsule(), request, cancellation);
         let contained =
             tokio::time::timeout(WATCHDOG, run).await.expect("a later deadline in the request loosens nothing");
         assert_eq!(contained.report.outcome, ExecutionOutcome::DeadlineExceeded);
 
-        let request = suite::request(&artifact("containment-capsule"), CAPSULE_ECHO, "[\"hi\"]");
+        let request = suite::request(CAPSULE_ECHO, "[\"hi\"]");
         let tightened = suite::cancellation(&request, Some(Duration::from_hours(1))).tightened(Some(now()));
-        let contained = node.backend.invoke_contained(request, tightened).await;
+        let contained = node.backend.invoke_contained(capsule(), request, tightened).await;
         assert_eq!(contained.report.outcome, ExecutionOutcome::DeadlineExceeded, "an earlier one tightens");
     });
 }
 
 const CAPSULE_ECHO: &str = "fixture:containment-capsule/modes@0.1.0#echo";
 
+fn capsule() -> ComponentArtifact {
+    artifact("containment-capsule")
+}
+
 fn spinning() -> ExecutionRequest {
     let spin = "fixture:containment-capsule/modes@0.1.0#spin";
-    let mut request = suite::request(&artifact("containment-capsule"), spin, "[]");
+    let mut request = suite::request(spin, "[]");
     request.budget = ResourceBudget { fuel: u64::MAX, ..ResourceBudget::default() };
     request
 }

@@ -50,10 +50,10 @@ struct Metronome<'a> {
 
 impl<'a> Metronome<'a> {
     async fn start(backend: &'a dyn ExecutionBackend) -> Self {
-        let request = suite::request(&artifact("clock-park"), "fixture:clock-park/park@0.1.0#park", "[3600000]");
+        let request = suite::request("fixture:clock-park/park@0.1.0#park", "[3600000]");
         let cancellation = suite::cancellation(&request, None);
         let probe = cancellation.probe().clone();
-        let mut parked = Box::pin(backend.invoke_contained(request, cancellation));
+        let mut parked = Box::pin(backend.invoke_contained(artifact("clock-park"), request, cancellation));
         park(&mut parked).await;
         let stop = Arc::new(AtomicBool::new(false));
         let thread = std::thread::spawn({

@@ -103,10 +103,10 @@ fn the_watchdog_sleeps_when_nothing_runs_and_wakes_for_the_next_run() {
         })
         .await;
         ends_by_deadline(&node, "after the sleep", spin(), Duration::from_millis(20)).await;
-        let request = suite::request(&artifact("containment-capsule"), CAPSULE_SPIN, "[]");
+        let request = suite::request(CAPSULE_SPIN, "[]");
         let cancellation = suite::cancellation(&request, None);
         cancellation.probe().request_cancel();
-        drop(node.backend.invoke_contained(request, cancellation).await);
+        drop(node.backend.invoke_contained(artifact("containment-capsule"), request, cancellation).await);
     });
 }
 

@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use latent_activation::LifecycleEvent;
-use latent_core::{ActivationOutcome, BudgetConsumption, MediaType, Payload, TerminalState};
+use latent_activation::{LifecycleEvent, Progress};
+use latent_core::{ActivationOutcome, BudgetConsumption, MediaType, Payload, Sha256Digest, TerminalState};
 use latent_executor::LogRecord;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -34,9 +34,9 @@ pub fn activation_line(record: &Record) -> Vec<u8> {
         declared_error,
         error,
         consumption: Consumption::of(&record.consumption),
-        revision: record.resolved.as_ref().map(|resolved| resolved.revision.to_string()),
-        release: record.resolved.as_ref().map(|resolved| resolved.release.to_string()),
-        phases: record.progress.as_ref().map(|progress| progress.events().map(Event::of).collect()),
+        revision: record.resolved.as_ref().map(|resolved| hex(resolved.revision.digest())),
+        release: record.resolved.as_ref().map(|resolved| hex(&resolved.release)),
+        phases: record.progress.as_ref().map(Phases),
         logs: record.logs.iter().map(LogLine::of).collect(),
     })
 }
@@ -98,7 +98,7 @@ struct ActivationLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     release: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    phases: Option<Vec<Event>>,
+    phases: Option<Phases<'a>>,
     logs: Vec<LogLine<'a>>,
 }
 
@@ -140,6 +140,15 @@ impl Consumption {
     }
 }
 
+/// The events of an activation, in order.
+struct Phases<'a>(&'a Progress);
+
+impl Serialize for Phases<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.events().map(Event::of))
+    }
+}
+
 /// One event of an activation's course.
 #[derive(Serialize)]
 struct Event {
@@ -172,6 +181,12 @@ fn rfc3339<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Er
 
 /// When the year 10000 begins, in seconds after the year 1970 did.
 const YEAR_10000_SECS: u64 = 253_402_300_800;
+
+/// As the digest shows itself, without a formatter for each of its bytes: two digests a line are a large part of a line.
+fn hex(digest: &Sha256Digest) -> String {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    digest.as_bytes().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)

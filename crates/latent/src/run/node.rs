@@ -106,7 +106,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// Builds the node of `artifact`, which was read from `component`, and which the node compiles as `preparation` says.
+    /// Builds the node of `artifact`, which was read from `component` and is compiled as `preparation` says.
     ///
     /// # Errors
     /// One sentence when this machine cannot run it.

@@ -182,7 +182,7 @@ fn rfc3339<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Er
 /// When the year 10000 begins, in seconds after the year 1970 did.
 const YEAR_10000_SECS: u64 = 253_402_300_800;
 
-/// As the digest shows itself, without a formatter for each of its bytes: two digests a line are a large part of a line.
+/// As the digest shows itself, without a formatter for each of its bytes: a line has two digests.
 fn hex(digest: &Sha256Digest) -> String {
     let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
     digest.as_bytes().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()

@@ -14,8 +14,8 @@ pub fn outcome_name(outcome: &ActivationOutcome) -> &'static str {
     }
 }
 
-/// The exit code that the outcome alone would give. What was rejected is wrong as it is, so it is a local failure; unless
-/// it was rejected for now only, as an activation is that would hardly get a cell before its deadline.
+/// The exit code that the outcome alone would give. What was rejected is wrong as it is, so it is a local failure;
+/// unless it was rejected for now only, as an activation is that would hardly get a cell before its deadline.
 pub fn exit(outcome: &ActivationOutcome) -> Exit {
     match outcome {
         ActivationOutcome::Succeeded { .. } => Exit::Success,

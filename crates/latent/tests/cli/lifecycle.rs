@@ -55,10 +55,10 @@ fn the_release_is_the_components_digest_and_the_revision_that_of_component_and_s
         revision
     };
     let (echo, capsule) = (latent_guests::component("echo"), latent_guests::component("containment-capsule"));
-    let revision = called("service.wasm", &echo, "nop");
-    assert_eq!(called("service.wasm", &echo, "nop"), revision, "the same, called again");
-    assert_ne!(called("service.wasm", &capsule, "trap"), revision, "another component");
-    assert_ne!(called("other.wasm", &echo, "nop"), revision, "another service");
+    let revision = called("service.wasm", echo, "nop");
+    assert_eq!(called("service.wasm", echo, "nop"), revision, "the same, called again");
+    assert_ne!(called("service.wasm", capsule, "trap"), revision, "another component");
+    assert_ne!(called("other.wasm", echo, "nop"), revision, "another service");
 }
 
 #[test]

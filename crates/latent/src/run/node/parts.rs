@@ -30,8 +30,8 @@ const SINK_BYTES_MAX: u64 = 128 << 20;
 const NOTICE_BYTES: u64 = 4 << 10;
 
 impl NodeOptions {
-    /// The engine's settings: a node's defaults, with the ceiling where the grant is, and a pin for each activation that
-    /// may wait for a cell.
+    /// The engine's settings: a node's defaults, with the ceiling where the grant is, and a pin for each activation
+    /// that may wait for a cell.
     pub fn engine(&self) -> EngineSettings {
         let settings = EngineSettings::for_cells(self.cells);
         let ready_pins_max = settings.ready_pins_max.max(self.in_flight_max);
@@ -104,8 +104,8 @@ impl NodeOptions {
         LocalActivationJournalConfig { aggregate_bytes_max, ..records }
     }
 
-    /// What the user asks for is bounded by the engine, whose refusals name the flag. The grace is the longest there is:
-    /// nobody else waits for the cells.
+    /// What the user asks for is bounded by the engine, whose refusals name the flag. The grace is the longest there
+    /// is: nobody else waits for the cells.
     pub(super) fn manager() -> LocalActivationManagerConfig {
         let requests = RequestLimits {
             target_bytes_max: usize::MAX,

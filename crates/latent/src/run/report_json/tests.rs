@@ -1,7 +1,5 @@
 //! The lines, compared with what the contract of the command says.
 
-use std::time::Instant;
-
 use super::*;
 use latent_activation::{LifecyclePhase, Moment, Progress};
 use latent_core::{ActivationId, CellClass, DeploymentId, ErrorDetail, PlatformError, PlatformErrorCode};
@@ -66,8 +64,8 @@ fn bytes_are_base64_with_their_media_type() {
 #[test]
 fn revision_release_and_phases_are_there_once_it_was_resolved() {
     let mut record = record(ActivationOutcome::failed(PlatformError::deadline_exceeded()));
-    let monotonic = Instant::now();
-    let wall = SystemTime::UNIX_EPOCH + Duration::from_secs(86_400);
+    let monotonic = tokio::time::Instant::now().into_std();
+    let wall = SystemTime::UNIX_EPOCH + Duration::from_hours(24);
     let mut progress = Progress::received(Moment { monotonic, wall });
     progress.advance(LifecyclePhase::Resolved, monotonic + Duration::from_nanos(1_999)).unwrap();
     progress.finish(TerminalState::DeadlineExceeded, monotonic + Duration::from_secs(1)).unwrap();
@@ -87,7 +85,10 @@ fn revision_release_and_phases_are_there_once_it_was_resolved() {
     let phases = [
         r#"{"sequence":1,"phase":"received","at_micros":0,"at":"1970-01-02T00:00:00.000000Z"}"#,
         r#"{"sequence":2,"phase":"resolved","at_micros":1,"at":"1970-01-02T00:00:00.000001Z"}"#,
-        r#"{"sequence":3,"phase":"resolved","terminal":"deadline-exceeded","at_micros":1000000,"at":"1970-01-02T00:00:01.000000Z"}"#,
+        concat!(
+            r#"{"sequence":3,"phase":"resolved","terminal":"deadline-exceeded","#,
+            r#""at_micros":1000000,"at":"1970-01-02T00:00:01.000000Z"}"#
+        ),
     ]
     .join(",");
     let wanted =
@@ -99,7 +100,7 @@ fn revision_release_and_phases_are_there_once_it_was_resolved() {
 fn a_clock_that_is_set_to_no_year_that_has_a_name_is_shown_as_the_nearest() {
     let shown = |wall| {
         let mut record = record(ActivationOutcome::Succeeded { output: Payload::json("null") });
-        record.progress = Some(Progress::received(Moment { monotonic: Instant::now(), wall }));
+        record.progress = Some(Progress::received(Moment { monotonic: tokio::time::Instant::now().into_std(), wall }));
         let line: serde_json::Value = serde_json::from_slice(&activation_line(&record)).unwrap();
         line["phases"][0]["at"].as_str().unwrap().to_owned()
     };

@@ -10,12 +10,13 @@ use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use latent_core::MediaType;
 use latent_scheduler::POOL_CAPACITY_MAX;
+use latent_scheduler::fair::QUEUE_CAPACITY_MAX;
 
 use crate::preparing::CacheArgs;
 use crate::quantities::{parse_duration, parse_fuel, parse_memory, parse_size};
 
-/// The most activations in flight: each that waits costs a few kilobytes.
-const CONCURRENCY_MAX: u64 = 100_000;
+/// The most activations in flight: as many as a queue has places. Each that waits costs a few kilobytes.
+const CONCURRENCY_MAX: u64 = QUEUE_CAPACITY_MAX as u64;
 
 /// Runs WebAssembly components as short activations in a fixed number of cells.
 #[derive(Debug, Parser)]
@@ -75,7 +76,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "SIZE", default_value = "64Mi", value_parser = parse_memory)]
     pub memory: u64,
 
-    /// How long an activation may take, its wait for a cell included [default: no deadline]
+    /// How long an activation may take, its wait for a cell included [default: 366 days, the longest there is]
     ///
     /// A number with its unit: `500ms`, `2s`, `1h 30m`. Compiling the component is not part of it.
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
@@ -174,7 +175,13 @@ JSON output, one object for each activation in the order in which they end:
   media_type         only with application/octet-stream: the result is the base64 string of the bytes
   result | declared_error | error {code, message, retryable, details [{kind, fields}]}
   consumption        {fuel, peak_memory_bytes, wall_time_micros, log_bytes}
+  revision           what was called: a digest of the component and its service, which has the name of the file
+  release            the component's SHA-256
+  phases             [{sequence, phase, terminal, at_micros, at}]: received, resolved, admitted, queued, materializing,
+                     running, as far as it came; the last one repeats the phase in which it ended, and its terminal is
+                     the terminal_state. at_micros is the time since it was received, at the time of day
   logs               [{level, message, fields}]
+  A component that cannot be prepared has one such object too, without revision, release and phases: nothing was called.
 and one last line:
   pool               {capacity, available, active_leases, quarantined, queue_depth}
   runtime            what the engine still holds, what it keeps compiled, its allocator and whether it scans for dirty pages
@@ -184,7 +191,7 @@ Exit codes, the worst of all activations:
   1    local failure: unreadable, not a component, or refused before it ran
   2    wrong usage
   3    the guest returned a declared error
-  4    an activation failed
+  4    an activation failed, or was rejected because it would hardly have got a cell before its deadline
   130  Ctrl-C or SIGTERM: live activations are cancelled and cleaned up, their records printed
 
 Examples:

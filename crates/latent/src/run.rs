@@ -1,7 +1,7 @@
 //! `latent run`: a node for one command, from the flags to the exit code.
 //!
-//! The order is: read what the user named, build the node, inspect, compile, choose the function, run the activations,
-//! print what is left. Each part is a module; the pure ones decide, and only `input`, `signals` and `printer` have effects.
+//! The order is: read what the user named, build the node, inspect, compile, deploy, choose the function, run the
+//! activations, print what is left. Each part is a module; the pure ones decide, and only `input`, `signals` and `printer` have effects.
 
 mod execute;
 mod node;
@@ -15,7 +15,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use latent_core::{ContractSurface, PlatformError, PlatformErrorCode};
-use latent_executor::ComponentArtifact;
 use latent_node::runtime::data_runtime;
 
 use crate::cli::{OutputForm, RunArgs};
@@ -37,11 +36,11 @@ fn attempt(args: &RunArgs) -> Result<Exit, Failure> {
     let limits = options.engine();
     let artifact = input::component(&args.component, limits.component_bytes_max)?;
     let arguments = input::arguments(args.args.as_deref(), args.media_type, limits.values.bytes_in_max)?;
-    let node = Arc::new(Node::start(options, preparing::preparation(&args.cache)?)?);
+    let node = Arc::new(Node::start(options, &args.component, artifact, preparing::preparation(&args.cache)?)?);
     let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let runtime = data_runtime(workers)
         .map_err(|error| Failure::local(format!("cannot start the runtime's {workers} threads: {error}")))?;
-    let exit = runtime.block_on(serve(args, &node, artifact, arguments));
+    let exit = runtime.block_on(serve(args, &node, arguments));
     // After a signal a component may still be inspected: nobody waits for it.
     runtime.shutdown_background();
     exit
@@ -59,12 +58,7 @@ fn node_options(args: &RunArgs) -> NodeOptions {
     }
 }
 
-async fn serve(
-    args: &RunArgs,
-    node: &Arc<Node>,
-    artifact: ComponentArtifact,
-    arguments: Arguments,
-) -> Result<Exit, Failure> {
+async fn serve(args: &RunArgs, node: &Arc<Node>, arguments: Arguments) -> Result<Exit, Failure> {
     let signalled = StopSwitch::new();
     signalled.flip_on_signal().map_err(|error| Failure::local(format!("cannot catch signals: {error}")))?;
     let printer = Printer {
@@ -75,19 +69,19 @@ async fn serve(
     };
     printer.warn_about(node.engine());
     let choose = |surface: &ContractSurface| target::choose(surface, args.call.as_deref());
-    if !node.has_image(&artifact) {
+    if !node.has_image() {
         // Compiling takes a while: a function that is not there is told before.
-        match inspect(node, artifact.clone(), &signalled).await {
+        match inspect(node, &signalled).await {
             Ok(surface) => drop(choose(&surface)?),
             Err(error) => return Ok(never_started(node, &printer, error, &signalled)),
         }
     }
-    let surface = match prepare(node, &printer, artifact.clone(), &signalled).await {
+    let surface = match prepare(node, &printer, &signalled).await {
         Ok(surface) => surface,
         Err(error) => return Ok(never_started(node, &printer, error, &signalled)),
     };
     let target = choose(&surface)?;
-    let call = Arc::new(Call { artifact, target, payload: arguments.payload });
+    let call = Arc::new(Call { target, payload: arguments.payload });
     let load = Load { repeat: args.repeat, concurrency: args.concurrency };
     let ended = execute(node, &call, load, &signalled, |record| printer.record(record)).await;
     let exit = match ended {
@@ -100,13 +94,9 @@ async fn serve(
 }
 
 /// Inspects on a thread that may block, unless a signal comes first.
-async fn inspect(
-    node: &Arc<Node>,
-    artifact: ComponentArtifact,
-    signalled: &StopSwitch,
-) -> Result<ContractSurface, PlatformError> {
+async fn inspect(node: &Arc<Node>, signalled: &StopSwitch) -> Result<ContractSurface, PlatformError> {
     let node = node.clone();
-    let inspecting = tokio::task::spawn_blocking(move || node.inspect(&artifact));
+    let inspecting = tokio::task::spawn_blocking(move || node.inspect());
     tokio::select! {
         biased;
         () = signalled.on() => Err(PlatformError::cancelled()),
@@ -116,16 +106,11 @@ async fn inspect(
     }
 }
 
-/// Compiles, unless a signal comes first.
-async fn prepare(
-    node: &Node,
-    printer: &Printer,
-    artifact: ComponentArtifact,
-    signalled: &StopSwitch,
-) -> Result<ContractSurface, PlatformError> {
-    let bytes = artifact.bytes().len() as u64;
-    let is_shown = printer.form == OutputForm::Text && !node.has_image(&artifact);
-    let prepared = node.prepare(artifact);
+/// Compiles and deploys, unless a signal comes first.
+async fn prepare(node: &Node, printer: &Printer, signalled: &StopSwitch) -> Result<ContractSurface, PlatformError> {
+    let bytes = node.artifact().bytes().len() as u64;
+    let is_shown = printer.form == OutputForm::Text && !node.has_image();
+    let prepared = node.prepare();
     let prepared = async move {
         if is_shown {
             progress::while_compiling(Path::new(&printer.component), bytes, prepared).await

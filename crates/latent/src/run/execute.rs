@@ -42,12 +42,12 @@ pub async fn execute(
             live.spawn(async move { node.activate(&call, stop.on()).await });
         }
         let Some(ended) = live.join_next().await else { break };
-        // The runner contains what guests and hosts do; a task that still dies is one failed activation.
+        // The manager contains what guests and hosts do; a task that still dies is one failed activation.
         let Ok(record) = ended else {
             worst = worst.max(Exit::ActivationFailed);
             continue;
         };
-        worst = worst.max(verdict::exit(&record.report.outcome));
+        worst = worst.max(verdict::exit(&record.outcome));
         if verdict::rejection(&record).is_some() {
             left = 0;
         }

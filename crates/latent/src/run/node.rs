@@ -1,37 +1,43 @@
-//! The command's own node: one engine, one pool of cells, one runner, and a sink that loses no accepted record.
+//! The command's own node: one component, deployed as the one service of the one tenant, and everything that takes an
+//! activation of it from a request to a record.
 
 use std::hash::{BuildHasher as _, RandomState};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use latent_activation::ActivationEnvelope;
+use latent_activation::request::TraceContext;
+use latent_activation::{ActivationRequest, LocalActivationJournal, Progress, RandomActivationIdSource};
+use latent_catalog::{Catalog, CatalogLimits, CatalogView};
+use latent_core::id::{DEFAULT_ROUTE, ID_BYTES_MAX};
 use latent_core::{
-    ActivationId, CellClass, ContractSurface, FunctionTarget, NodeId, Payload, PlatformError, Principal, PrincipalKind,
-    ResourceBudget, ServiceName, SystemWallClock, WallClock,
+    ActivationId, ActivationOutcome, BudgetCeilings, BudgetConsumption, Caller, CellClass, ContractSurface,
+    FunctionTarget, Payload, PlatformError, ResolvedRevision, RouteName, ServiceName, SystemWallClock, TenantId,
+    WallClock,
 };
 use latent_executor::{
     BoundedLogSink, ComponentArtifact, ComponentInspector as _, ExecutionBackend as _, LogRecord,
     RuntimeResourceSnapshot,
 };
-use latent_node::{ActivationReport, Phase0ActivationRunner, Phase0ActivationRunnerConfig};
-use latent_scheduler::{CellPool as _, CellPoolSnapshot, FixedCellPool, FixedCellPoolConfig};
-use latent_wasmtime::{EngineReport, EngineSettings, Preparation, WasmtimeBackend};
+use latent_node::{LocalActivationManager, LocalActivationManagerParts};
+use latent_scheduler::admission::WALL_LIMIT_MAX;
+use latent_scheduler::{CellPool as _, CellPoolSnapshot, FixedCellPool};
+use latent_wasmtime::{EngineReport, Preparation, WasmtimeBackend};
 
 use crate::ending::Failure;
 use crate::preparing;
+use one_release::OneRelease;
 
-/// The most bytes of records, in canonical encoding, that the command holds for all activations under way.
-const SINK_BYTES_MAX: u64 = 128 << 20;
-/// Room in the sink, for each activation in flight, for the node's own notice about dropped records.
-const NOTICE_BYTES: u64 = 4 << 10;
+mod one_release;
+mod parts;
 
 /// What the flags say about the node and its activations.
 #[derive(Debug, Clone, Copy)]
 pub struct NodeOptions {
     /// Cells.
     pub cells: u32,
-    /// The most activations in flight, waiting ones included.
+    /// The most activations in flight, waiting ones included; at least 1.
     pub in_flight_max: u32,
     /// Fuel of one activation.
     pub fuel: u64,
@@ -43,38 +49,29 @@ pub struct NodeOptions {
     pub deadline: Option<Duration>,
 }
 
-impl NodeOptions {
-    /// The engine's settings: a node's defaults, with the ceiling where the grant is.
-    pub fn engine(&self) -> EngineSettings {
-        EngineSettings { memory_bytes_max: self.memory_bytes, ..EngineSettings::for_cells(self.cells) }
-    }
-
-    /// What the sink must hold. An activation's records are taken out when it ends, so whatever those in flight are
-    /// granted is enough for all. This is an account, not an allocation: memory is used as guests log. Beyond
-    /// [`SINK_BYTES_MAX`] the oldest records are evicted, as on any node.
-    fn sink_bytes(&self) -> u64 {
-        let granted = self.log_bytes.saturating_add(NOTICE_BYTES).saturating_mul(u64::from(self.in_flight_max));
-        granted.min(SINK_BYTES_MAX)
-    }
-}
-
 /// What is called, the same for every activation.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// The component.
-    pub artifact: ComponentArtifact,
     /// The function.
     pub target: FunctionTarget,
     /// The arguments.
     pub payload: Payload,
 }
 
-/// One activation that ended: the runner's report and the records of its guest.
+/// One activation that ended, or that never was.
 #[derive(Debug)]
 pub struct Record {
-    /// The report.
-    pub report: ActivationReport,
-    /// The log records, oldest first.
+    /// The activation.
+    pub activation_id: ActivationId,
+    /// What its caller gets.
+    pub outcome: ActivationOutcome,
+    /// What it used.
+    pub consumption: BudgetConsumption,
+    /// The revision that it was pinned to, if it got so far.
+    pub resolved: Option<ResolvedRevision>,
+    /// Its events; none when there was no activation.
+    pub progress: Option<Progress>,
+    /// The log records of its guest, oldest first.
     pub logs: Vec<LogRecord>,
 }
 
@@ -89,49 +86,80 @@ pub struct Rest {
     pub engine: EngineReport,
 }
 
-/// A node of one tenant, for one command.
+/// A node of one tenant and one service, for one command.
 pub struct Node {
-    options: NodeOptions,
+    deadline: Option<Duration>,
     clock: Arc<dyn WallClock>,
     pool: Arc<FixedCellPool>,
     sink: Arc<BoundedLogSink>,
     backend: Arc<WasmtimeBackend>,
-    runner: Phase0ActivationRunner,
-    principal: Principal,
+    catalog: Arc<Catalog>,
+    repository: Arc<OneRelease>,
+    manager: LocalActivationManager,
+    tenant: TenantId,
+    service: ServiceName,
+    subject: ServiceName,
+    route: RouteName,
     /// Sets this process's activations apart from those of others.
     id_prefix: String,
     ids_given: AtomicU64,
 }
 
 impl Node {
-    /// Builds the node, which compiles as `preparation` says.
+    /// Builds the node of `artifact`, which was read from `component` and is compiled as `preparation` says.
     ///
     /// # Errors
     /// One sentence when this machine cannot run it.
-    pub fn start(options: NodeOptions, preparation: Preparation) -> Result<Self, Failure> {
-        let unable = |error: PlatformError| Failure::local(format!("cannot start a node: {}", error.message()));
+    pub fn start(
+        options: NodeOptions,
+        component: &Path,
+        artifact: ComponentArtifact,
+        preparation: Preparation,
+    ) -> Result<Self, Failure> {
+        Self::build(options, component, artifact, preparation)
+            .map_err(|error| Failure::local(format!("cannot start a node: {}", error.message())))
+    }
+
+    fn build(
+        options: NodeOptions,
+        component: &Path,
+        artifact: ComponentArtifact,
+        preparation: Preparation,
+    ) -> Result<Self, PlatformError> {
         let clock: Arc<dyn WallClock> = Arc::new(SystemWallClock);
-        let in_flight_max = options.in_flight_max as usize;
-        let pool = FixedCellPoolConfig {
-            node: NodeId::new("local").expect("a literal without forbidden characters"),
-            class: CellClass::Standard,
-            capacity: options.cells as usize,
-            queue_capacity: in_flight_max,
-        };
-        let pool = Arc::new(FixedCellPool::new(pool, clock.clone()).map_err(unable)?);
+        let pool = Arc::new(FixedCellPool::new(options.pool(), clock.clone())?);
         let sink = Arc::new(BoundedLogSink::new(options.sink_bytes()));
-        let backend =
-            Arc::new(WasmtimeBackend::with_preparation(options.engine(), preparation, sink.clone()).map_err(unable)?);
-        let config = Phase0ActivationRunnerConfig { registrations_max: in_flight_max, class: CellClass::Standard };
-        let runner = Phase0ActivationRunner::new(pool.clone(), backend.clone(), clock.clone(), config);
-        let principal = Principal {
-            tenant: preparing::tenant(),
-            subject: ServiceName::new("latent-run").expect("a literal without forbidden characters"),
-            kind: PrincipalKind::User,
+        let backend = Arc::new(WasmtimeBackend::with_preparation(options.engine(), preparation, sink.clone())?);
+        let catalog = Arc::new(Catalog::new(CatalogView::empty(CatalogLimits::default())));
+        let tenant = preparing::tenant();
+        let repository = Arc::new(OneRelease::new(tenant.clone(), artifact));
+        let parts = LocalActivationManagerParts {
+            catalog: catalog.clone(),
+            repository: repository.clone(),
+            admission: Arc::new(options.admission()?),
+            scheduler: Arc::new(options.scheduler(pool.clone())?),
+            backend: backend.clone(),
+            journal: Arc::new(LocalActivationJournal::new(options.journal())?),
+            ids: Arc::new(RandomActivationIdSource::new()),
+            clock: clock.clone(),
         };
-        let id_prefix = format!("run-{:08x}", RandomState::new().hash_one(std::process::id()) >> 32);
-        let ids_given = AtomicU64::new(0);
-        Ok(Self { options, clock, pool, sink, backend, runner, principal, id_prefix, ids_given })
+        let manager = LocalActivationManager::new(parts, NodeOptions::manager())?;
+        Ok(Self {
+            deadline: options.deadline,
+            clock,
+            pool,
+            sink,
+            backend,
+            catalog,
+            repository,
+            manager,
+            tenant,
+            service: service_name(component),
+            subject: ServiceName::new("latent-run").expect("a literal without forbidden characters"),
+            route: RouteName::new(DEFAULT_ROUTE).expect("a literal without forbidden characters"),
+            id_prefix: format!("run-{:08x}", RandomState::new().hash_one(std::process::id()) >> 32),
+            ids_given: AtomicU64::new(0),
+        })
     }
 
     /// What the engine turned out to be on this machine.
@@ -139,78 +167,93 @@ impl Node {
         self.backend.report()
     }
 
+    /// The component.
+    pub fn artifact(&self) -> &ComponentArtifact {
+        self.repository.artifact()
+    }
+
     /// Whether the component was compiled before, and its image kept.
-    pub fn has_image(&self, artifact: &ComponentArtifact) -> bool {
-        self.backend.has_image(artifact.digest())
+    pub fn has_image(&self) -> bool {
+        self.backend.has_image(self.artifact().digest())
     }
 
     /// Says what the component exports, without compiling it.
     ///
     /// # Errors
     /// Why it cannot run here, as far as that can be told.
-    pub fn inspect(&self, artifact: &ComponentArtifact) -> Result<ContractSurface, PlatformError> {
-        self.backend.inspect(artifact.bytes()).map(|inspection| inspection.surface)
+    pub fn inspect(&self) -> Result<ContractSurface, PlatformError> {
+        self.backend.inspect(self.artifact().bytes()).map(|inspection| inspection.surface)
     }
 
-    /// Compiles the component, once for all calls, and says what it exports.
+    /// Compiles the component, once for all calls, deploys it, and says what it exports.
     ///
     /// # Errors
     /// Why it cannot run here.
-    pub async fn prepare(&self, artifact: ComponentArtifact) -> Result<ContractSurface, PlatformError> {
-        let code = self.backend.prepare(artifact, &self.principal.tenant).await?;
-        Ok(code.surface().clone())
+    pub async fn prepare(&self) -> Result<ContractSurface, PlatformError> {
+        let code = self.backend.prepare(self.artifact().clone(), &self.tenant).await?;
+        let surface = code.surface();
+        self.catalog.apply(parts::deployment(self.service.clone(), self.artifact(), surface)?)?;
+        Ok(surface.clone())
     }
 
     /// Runs one activation to its end. When `stop` comes first it is cancelled, and its cleanup awaited.
     pub async fn activate(&self, call: &Call, stop: impl Future<Output = ()>) -> Record {
-        let envelope = self.envelope(call);
-        let (tenant, id) = (envelope.principal.tenant.clone(), envelope.activation_id.clone());
-        let mut running = std::pin::pin!(self.runner.run(envelope, call.artifact.clone()));
-        // Biased: the run registers at its first poll, so that a stop always finds it.
-        let report = tokio::select! {
+        let activation_id = self.next_id();
+        let mut running = match self.manager.start(self.request(call, &activation_id)) {
+            Ok(accepted) => accepted,
+            Err(error) => return never_was(activation_id, error),
+        };
+        // Biased: an activation that has ended is not cancelled any more.
+        let receipt = tokio::select! {
             biased;
-            report = &mut running => report,
+            receipt = &mut running => receipt,
             () = stop => {
-                let _found = self.runner.cancel(&tenant, &id, "the command was interrupted");
+                let _found = self.manager.cancel_for(&self.tenant, &activation_id, "the command was interrupted");
                 running.await
             }
         };
-        Record { report, logs: self.sink.take(&tenant, &id) }
+        Record {
+            logs: self.sink.take(&self.tenant, &activation_id),
+            activation_id,
+            outcome: receipt.outcome,
+            consumption: receipt.consumption,
+            resolved: receipt.resolved,
+            progress: Some(receipt.progress),
+        }
     }
 
     /// The record of an activation that never came to be, because of `error`.
     pub fn never_started(&self, error: PlatformError) -> Record {
-        let report = ActivationReport {
-            activation_id: self.next_id(),
-            cell: None,
-            outcome: latent_core::ActivationOutcome::failed(error),
-            consumption: latent_core::BudgetConsumption::default(),
-            queue_wait: Duration::ZERO,
-        };
-        Record { report, logs: Vec::new() }
+        never_was(self.next_id(), error)
     }
 
     /// The node's counters.
     pub fn rest(&self) -> Rest {
-        Rest {
-            pool: self.pool.observations(CellClass::Standard),
-            runtime: self.backend.resources(),
-            engine: self.engine().clone(),
-        }
+        let mut pool = self.pool.observations(CellClass::Standard);
+        let queue = self.manager.parts().scheduler.snapshot(CellClass::Standard);
+        pool.queue_depth += queue.map_or(0, |queue| queue.queued);
+        Rest { pool, runtime: self.backend.resources(), engine: self.engine().clone() }
     }
 
-    fn envelope(&self, call: &Call) -> ActivationEnvelope {
-        let NodeOptions { fuel, memory_bytes, log_bytes, deadline, .. } = self.options;
-        // A deadline beyond what the clock can express will not come.
-        let deadline = deadline.and_then(|after| self.clock.now().checked_add(after));
-        ActivationEnvelope {
-            activation_id: self.next_id(),
-            principal: self.principal.clone(),
+    /// Asks for nothing but the call and its deadline: the flags are the node's own ceilings.
+    fn request(&self, call: &Call, activation_id: &ActivationId) -> ActivationRequest {
+        // A deadline beyond the longest that a node gives is that one.
+        let deadline = self.deadline.filter(|after| *after < WALL_LIMIT_MAX);
+        ActivationRequest {
+            activation_id: Some(activation_id.as_str().to_owned()),
+            root_activation_id: None,
+            parent_activation_id: None,
+            caller: Caller::User { tenant: self.tenant.clone(), subject: self.subject.clone() },
+            tenant: self.tenant.clone(),
+            service: self.service.clone(),
+            route: self.route.clone(),
             target: call.target.clone(),
             payload: call.payload.clone(),
-            budget: ResourceBudget { fuel, memory_bytes, log_bytes, deadline },
-            deadline: None,
-            trace_parent: None,
+            budget: BudgetCeilings::default(),
+            deadline: deadline.and_then(|after| self.clock.now().checked_add(after)),
+            trace: TraceContext::default(),
+            idempotency_key: None,
+            retry_count: 0,
             metadata: Vec::new(),
         }
     }
@@ -218,5 +261,65 @@ impl Node {
     fn next_id(&self) -> ActivationId {
         let number = self.ids_given.fetch_add(1, Ordering::Relaxed) + 1;
         ActivationId::new(format!("{}-{number}", self.id_prefix)).expect("a short id of letters, digits and dashes")
+    }
+}
+
+fn never_was(activation_id: ActivationId, error: PlatformError) -> Record {
+    Record {
+        activation_id,
+        outcome: ActivationOutcome::failed(error),
+        consumption: BudgetConsumption::default(),
+        resolved: None,
+        progress: None,
+        logs: Vec::new(),
+    }
+}
+
+/// What the service of a component is called: as its file, with a dash for white space; `local` where that is no name.
+fn service_name(component: &Path) -> ServiceName {
+    let stem = component.file_stem().unwrap_or_default().to_string_lossy();
+    let mut name = stem.replace(|c: char| c.is_whitespace() || c.is_control(), "-");
+    name.truncate(name.floor_char_boundary(ID_BYTES_MAX));
+    ServiceName::new(name)
+        .unwrap_or_else(|_not_a_name| ServiceName::new("local").expect("a literal without forbidden characters"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_is_called_as_its_file() {
+        let long = format!("{}é.wasm", "x".repeat(ID_BYTES_MAX - 1));
+        for (path, name) in [
+            ("target/text-stats.wasm", "text-stats"),
+            ("my service.wat", "my-service"),
+            ("grüße", "grüße"),
+            ("a\u{200b}b.wasm", "local"),
+            ("..", "local"),
+            (&long, &long[..ID_BYTES_MAX - 1]),
+        ] {
+            assert_eq!(service_name(Path::new(path)).as_str(), name, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_in_flight_has_room_whatever_it_is_granted() {
+        for in_flight_max in [1, 3, 65_536] {
+            let options = NodeOptions {
+                cells: 1,
+                in_flight_max,
+                fuel: u64::MAX,
+                memory_bytes: u64::MAX,
+                log_bytes: u64::MAX,
+                deadline: None,
+            };
+            let clock = Arc::new(SystemWallClock);
+            let pool = Arc::new(FixedCellPool::new(options.pool(), clock).expect("the pool"));
+            options.admission().expect("the policy");
+            options.scheduler(pool).expect("the scheduler");
+            LocalActivationJournal::new(options.journal()).expect("the journal");
+            assert!(options.engine().ready_pins_max >= in_flight_max);
+        }
     }
 }

@@ -1,10 +1,13 @@
 //! Records as JSON lines. Pure: a record in, one line out, its fields exactly those that the help lists.
 
+use std::time::{Duration, SystemTime};
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use latent_core::{ActivationOutcome, BudgetConsumption, MediaType, Payload};
+use latent_activation::{LifecycleEvent, Progress};
+use latent_core::{ActivationOutcome, BudgetConsumption, MediaType, Payload, Sha256Digest, TerminalState};
 use latent_executor::LogRecord;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::node::{Record, Rest};
@@ -14,7 +17,7 @@ use crate::errors::{ErrorBody, Fields};
 /// The line of one activation, closed by a line feed.
 pub fn activation_line(record: &Record) -> Vec<u8> {
     let (mut media_type, mut result, mut declared_error, mut error) = (None, None, None, None);
-    match &record.report.outcome {
+    match &record.outcome {
         ActivationOutcome::Succeeded { output } => {
             media_type = (output.media_type != MediaType::Json).then(|| output.media_type.as_str());
             result = Some(Value::of(output));
@@ -23,14 +26,17 @@ pub fn activation_line(record: &Record) -> Vec<u8> {
         ActivationOutcome::Failed { error: failure, .. } => error = Some(ErrorBody::of(failure)),
     }
     line(&ActivationLine {
-        activation_id: record.report.activation_id.as_str(),
-        outcome: outcome_name(&record.report.outcome),
-        terminal_state: record.report.outcome.terminal_state().as_str(),
+        activation_id: record.activation_id.as_str(),
+        outcome: outcome_name(&record.outcome),
+        terminal_state: record.outcome.terminal_state().as_str(),
         media_type,
         result,
         declared_error,
         error,
-        consumption: Consumption::of(&record.report.consumption),
+        consumption: Consumption::of(&record.consumption),
+        revision: record.resolved.as_ref().map(|resolved| hex(resolved.revision.digest())),
+        release: record.resolved.as_ref().map(|resolved| hex(&resolved.release)),
+        phases: record.progress.as_ref().map(Phases),
         logs: record.logs.iter().map(LogLine::of).collect(),
     })
 }
@@ -87,6 +93,12 @@ struct ActivationLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorBody<'a>>,
     consumption: Consumption,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    release: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phases: Option<Phases<'a>>,
     logs: Vec<LogLine<'a>>,
 }
 
@@ -122,10 +134,62 @@ impl Consumption {
         Self {
             fuel: used.fuel,
             peak_memory_bytes: used.peak_memory_bytes,
-            wall_time_micros: u64::try_from(used.wall_time.as_micros()).unwrap_or(u64::MAX),
+            wall_time_micros: micros(used.wall_time),
             log_bytes: used.log_bytes,
         }
     }
+}
+
+/// The events of an activation, in order.
+struct Phases<'a>(&'a Progress);
+
+impl Serialize for Phases<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.events().map(Event::of))
+    }
+}
+
+/// One event of an activation's course.
+#[derive(Serialize)]
+struct Event {
+    sequence: u64,
+    phase: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    terminal: Option<&'static str>,
+    at_micros: u64,
+    #[serde(serialize_with = "rfc3339")]
+    at: SystemTime,
+}
+
+impl Event {
+    fn of(event: LifecycleEvent) -> Self {
+        Self {
+            sequence: event.sequence,
+            phase: event.phase.as_str(),
+            terminal: event.terminal.map(TerminalState::as_str),
+            at_micros: micros(event.since_start),
+            at: event.at,
+        }
+    }
+}
+
+/// UTC, to the microsecond. A clock that is set outside of the years 1970 to 9999 shows the nearest of them.
+fn rfc3339<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    let last = SystemTime::UNIX_EPOCH + Duration::from_secs(YEAR_10000_SECS - 1);
+    serializer.collect_str(&humantime::format_rfc3339_micros((*at).clamp(SystemTime::UNIX_EPOCH, last)))
+}
+
+/// When the year 10000 begins, in seconds after the year 1970 did.
+const YEAR_10000_SECS: u64 = 253_402_300_800;
+
+/// As the digest shows itself, without a formatter for each of its bytes: a line has two digests.
+fn hex(digest: &Sha256Digest) -> String {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    digest.as_bytes().iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 #[derive(Serialize)]

@@ -12,7 +12,7 @@ use crate::quantities::Size;
 
 /// What standard output gets: the result or the declared error; JSON closed by a line feed, bytes as they are.
 pub fn result_text(record: &Record) -> Vec<u8> {
-    let payload = match &record.report.outcome {
+    let payload = match &record.outcome {
         ActivationOutcome::Succeeded { output: payload } | ActivationOutcome::DeclaredError { error: payload } => {
             payload
         }
@@ -33,14 +33,14 @@ pub fn notes_text(record: &Record, named: bool) -> String {
         let _infallible = writeln!(text, "{}", LogText(log));
     }
     if named {
-        let _infallible = write!(text, "{} ", record.report.activation_id);
+        let _infallible = write!(text, "{} ", record.activation_id);
     }
-    let _infallible = match &record.report.outcome {
+    let _infallible = match &record.outcome {
         ActivationOutcome::Succeeded { .. } => write!(text, "succeeded"),
         ActivationOutcome::DeclaredError { .. } => write!(text, "declared error"),
         ActivationOutcome::Failed { error, .. } => write!(text, "failed: {}", ErrorText(error)),
     };
-    let used = &record.report.consumption;
+    let used = &record.consumption;
     let (time, memory) = (used.wall_time, Size(used.peak_memory_bytes));
     let _infallible = writeln!(text, "; time {time:.1?}, fuel {}, peak memory {memory}", used.fuel);
     text
@@ -62,15 +62,13 @@ mod tests {
     use super::*;
     use latent_core::{ActivationId, BudgetConsumption, ErrorDetail, PlatformError, PlatformErrorCode, TenantId};
     use latent_executor::LogLevel;
-    use latent_node::ActivationReport;
     use std::time::Duration;
 
     fn record(outcome: ActivationOutcome) -> Record {
         let wall_time = Duration::from_micros(412);
         let consumption = BudgetConsumption { fuel: 7, peak_memory_bytes: 1_114_112, wall_time, log_bytes: 0 };
         let activation_id = ActivationId::new("run-1").unwrap();
-        let report = ActivationReport { activation_id, cell: None, outcome, consumption, queue_wait: Duration::ZERO };
-        Record { report, logs: Vec::new() }
+        Record { activation_id, outcome, consumption, resolved: None, progress: None, logs: Vec::new() }
     }
 
     #[test]
@@ -99,7 +97,7 @@ mod tests {
         let mut record = record(ActivationOutcome::Succeeded { output: Payload::json("1") });
         record.logs.push(LogRecord {
             tenant: TenantId::new("t").unwrap(),
-            activation_id: record.report.activation_id.clone(),
+            activation_id: record.activation_id.clone(),
             level: LogLevel::Info,
             message: "hi\u{1b}[2J".into(),
             fields: vec![("a".into(), "b".into()), ("c".into(), "d\ne".into())],

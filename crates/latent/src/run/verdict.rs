@@ -14,20 +14,25 @@ pub fn outcome_name(outcome: &ActivationOutcome) -> &'static str {
     }
 }
 
-/// The exit code that the outcome alone would give. What was rejected has not run, so it is a local failure.
+/// The exit code that the outcome alone would give. What was rejected is wrong as it is, so it is a local failure;
+/// unless it was rejected for now only, as an activation is that would hardly get a cell before its deadline.
 pub fn exit(outcome: &ActivationOutcome) -> Exit {
     match outcome {
         ActivationOutcome::Succeeded { .. } => Exit::Success,
         ActivationOutcome::DeclaredError { .. } => Exit::DeclaredError,
-        ActivationOutcome::Failed { terminal_state: TerminalState::Rejected, .. } => Exit::LocalFailure,
+        ActivationOutcome::Failed { terminal_state: TerminalState::Rejected, error } if !error.is_retryable() => {
+            Exit::LocalFailure
+        }
         ActivationOutcome::Failed { .. } => Exit::ActivationFailed,
     }
 }
 
-/// Why the record's activation was rejected, if it was.
+/// Why the record's activation was rejected, and would be again, if it was.
 pub fn rejection(record: &Record) -> Option<&PlatformError> {
-    match &record.report.outcome {
-        ActivationOutcome::Failed { terminal_state: TerminalState::Rejected, error } => Some(error),
+    match &record.outcome {
+        ActivationOutcome::Failed { terminal_state: TerminalState::Rejected, error } if !error.is_retryable() => {
+            Some(error)
+        }
         _ => None,
     }
 }
@@ -65,6 +70,22 @@ mod tests {
             let rejected = code.terminal_state() == TerminalState::Rejected;
             assert_eq!(exit, if rejected { Exit::LocalFailure } else { Exit::ActivationFailed }, "{code}");
         }
+    }
+
+    #[test]
+    fn what_was_rejected_for_now_only_is_a_failed_activation_and_ends_no_load() {
+        let record = |error| Record {
+            activation_id: latent_core::ActivationId::new("run-1").unwrap(),
+            outcome: ActivationOutcome::Failed { terminal_state: TerminalState::Rejected, error },
+            consumption: latent_core::BudgetConsumption::default(),
+            resolved: None,
+            progress: None,
+            logs: Vec::new(),
+        };
+        let error = PlatformError::new(PlatformErrorCode::ResourceExhausted, "the wait would outlast the deadline");
+        let (never, now) = (record(error.clone()), record(error.retryable()));
+        assert_eq!((exit(&never.outcome), rejection(&never).is_some()), (Exit::LocalFailure, true));
+        assert_eq!((exit(&now.outcome), rejection(&now).is_some()), (Exit::ActivationFailed, false));
     }
 
     #[test]

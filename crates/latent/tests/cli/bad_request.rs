@@ -116,7 +116,7 @@ fn flags_that_cannot_be_are_wrong_usage_naming_flag_and_value() {
         ("--cells", "0", "1..=65536"),
         ("--cells", "65537", "1..=65536"),
         ("--repeat", "0", "1.."),
-        ("--concurrency", "0", "1..=100000"),
+        ("--concurrency", "0", "1..=65536"),
         ("--media-type", "text/plain", "application/json or application/octet-stream"),
         ("--output", "yaml", "json"),
     ] {

@@ -4,6 +4,7 @@ use std::process::Child;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::lifecycle::assert_course;
 use crate::support::{Ran, Scratch, end, signal, start};
 
 /// Processor time that only a spinning guest can have used: compiling the fixture takes a fraction of it.
@@ -59,6 +60,8 @@ fn assert_all_cancelled(ran: &Ran, count: usize) {
             "{record}"
         );
         assert_eq!(record["error"]["details"][0]["kind"], "activation.cancelled", "{record}");
+        let has_run = record["consumption"]["fuel"] != 0;
+        assert!(assert_course(&record) == "running" || !has_run, "{record}");
     }
 }
 

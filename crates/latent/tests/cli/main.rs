@@ -7,6 +7,7 @@ mod caching;
 mod check;
 mod failures;
 mod interrupt;
+mod lifecycle;
 mod load;
 mod logs;
 mod results;

@@ -20,7 +20,8 @@ fn a_record_has_every_field_of_the_contract() {
     let (records, rest) = ran.records();
     let record = &records[0];
     let fields: Vec<_> = record.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(fields, ["activation_id", "consumption", "logs", "outcome", "result", "terminal_state"]);
+    let named = ["activation_id", "consumption", "logs", "outcome", "phases", "release", "result", "revision"];
+    assert_eq!(fields, [&named[..], &["terminal_state"]].concat());
     assert!(record["activation_id"].as_str().unwrap().starts_with("run-"), "{record}");
     assert_eq!((&record["outcome"], &record["terminal_state"]), (&"succeeded".into(), &"completed".into()));
     assert_eq!((&record["result"], &record["logs"]), (&"x".into(), &serde_json::json!([])));
@@ -124,6 +125,9 @@ fn the_help_needs_no_other_page() {
         "130",
         "list<u8>",
         "consumption",
+        "revision",
+        "release",
+        "phases",
         "Examples:",
     ] {
         assert!(help.text().contains(part), "no {part}");

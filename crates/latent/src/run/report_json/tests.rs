@@ -1,29 +1,22 @@
 //! The lines, compared with what the contract of the command says.
 
-use std::time::Duration;
-
 use super::*;
-use latent_core::{ActivationId, CellClass, PlatformErrorCode, TenantId};
-use latent_core::{ErrorDetail, PlatformError};
+use latent_activation::{LifecyclePhase, Moment, Progress};
+use latent_core::{ActivationId, CellClass, DeploymentId, ErrorDetail, PlatformError, PlatformErrorCode};
+use latent_core::{ResolvedRevision, RevisionId, RouteName, ServiceName, Sha256Digest, TenantId};
 use latent_executor::{LogLevel, RuntimeResourceSnapshot};
-use latent_node::ActivationReport;
 use latent_scheduler::CellPoolSnapshot;
 use latent_wasmtime::EngineReport;
 
 fn record(outcome: ActivationOutcome) -> Record {
-    let report = ActivationReport {
-        activation_id: ActivationId::new("run-1").unwrap(),
-        cell: None,
-        outcome,
-        consumption: BudgetConsumption {
-            fuel: 7,
-            peak_memory_bytes: 65_536,
-            wall_time: Duration::from_nanos(1_500_999),
-            log_bytes: 3,
-        },
-        queue_wait: Duration::ZERO,
+    let consumption = BudgetConsumption {
+        fuel: 7,
+        peak_memory_bytes: 65_536,
+        wall_time: Duration::from_nanos(1_500_999),
+        log_bytes: 3,
     };
-    Record { report, logs: Vec::new() }
+    let activation_id = ActivationId::new("run-1").unwrap();
+    Record { activation_id, outcome, consumption, resolved: None, progress: None, logs: Vec::new() }
 }
 
 fn text(line: Vec<u8>) -> String {
@@ -69,11 +62,59 @@ fn bytes_are_base64_with_their_media_type() {
 }
 
 #[test]
+fn revision_release_and_phases_are_there_once_it_was_resolved() {
+    let mut record = record(ActivationOutcome::failed(PlatformError::deadline_exceeded()));
+    let monotonic = tokio::time::Instant::now().into_std();
+    let wall = SystemTime::UNIX_EPOCH + Duration::from_hours(24);
+    let mut progress = Progress::received(Moment { monotonic, wall });
+    progress.advance(LifecyclePhase::Resolved, monotonic + Duration::from_nanos(1_999)).unwrap();
+    progress.finish(TerminalState::DeadlineExceeded, monotonic + Duration::from_secs(1)).unwrap();
+    let name = |name| ServiceName::new(name).unwrap();
+    record.progress = Some(progress);
+    record.resolved = Some(ResolvedRevision {
+        tenant: TenantId::new("t").unwrap(),
+        service: name("s"),
+        route: RouteName::new("default").unwrap(),
+        deployment: DeploymentId::new("main").unwrap(),
+        revision: RevisionId::new(Sha256Digest::from_bytes([0xab; 32])),
+        release: Sha256Digest::from_bytes([1; 32]),
+        route_generation: 1,
+    });
+    let line = text(activation_line(&record));
+    let (revision, release) = ("ab".repeat(32), "01".repeat(32));
+    let phases = [
+        r#"{"sequence":1,"phase":"received","at_micros":0,"at":"1970-01-02T00:00:00.000000Z"}"#,
+        r#"{"sequence":2,"phase":"resolved","at_micros":1,"at":"1970-01-02T00:00:00.000001Z"}"#,
+        concat!(
+            r#"{"sequence":3,"phase":"resolved","terminal":"deadline-exceeded","#,
+            r#""at_micros":1000000,"at":"1970-01-02T00:00:01.000000Z"}"#
+        ),
+    ]
+    .join(",");
+    let wanted =
+        format!(r#"{CONSUMPTION},"revision":"{revision}","release":"{release}","phases":[{phases}],"logs":[]}}"#);
+    assert!(line.ends_with(&wanted), "{line}");
+}
+
+#[test]
+fn a_clock_that_is_set_to_no_year_that_has_a_name_is_shown_as_the_nearest() {
+    let shown = |wall| {
+        let mut record = record(ActivationOutcome::Succeeded { output: Payload::json("null") });
+        record.progress = Some(Progress::received(Moment { monotonic: tokio::time::Instant::now().into_std(), wall }));
+        let line: serde_json::Value = serde_json::from_slice(&activation_line(&record)).unwrap();
+        line["phases"][0]["at"].as_str().unwrap().to_owned()
+    };
+    let far = Duration::from_secs(1 << 40);
+    assert_eq!(shown(SystemTime::UNIX_EPOCH - far), "1970-01-01T00:00:00.000000Z");
+    assert_eq!(shown(SystemTime::UNIX_EPOCH + far), "9999-12-31T23:59:59.000000Z");
+}
+
+#[test]
 fn log_records_have_level_message_and_fields() {
     let mut record = record(ActivationOutcome::Succeeded { output: Payload::json("null") });
     record.logs.push(LogRecord {
         tenant: TenantId::new("t").unwrap(),
-        activation_id: record.report.activation_id.clone(),
+        activation_id: record.activation_id.clone(),
         level: LogLevel::Warn,
         message: "a\nb".into(),
         fields: vec![("k".into(), "v".into()), ("k".into(), "w".into())],

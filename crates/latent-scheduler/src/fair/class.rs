@@ -3,6 +3,7 @@
 //! Invariant: under the lock only the core runs. The pool is asked, leases go back, and wakers are woken and
 //! dropped outside of it. Whoever changes something drives the dispatch; there is no task.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 use std::time::Instant;
@@ -145,8 +146,10 @@ impl Wake for Listener {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if let Some(class) = self.0.upgrade() {
-            class.dispatch(None);
-        }
+        let Some(class) = self.0.upgrade() else { return };
+        // A pool that panics here must not cost whoever brings a cell back its release: those who wait look again by
+        // themselves, at the latest after the grace.
+        let dispatched = catch_unwind(AssertUnwindSafe(|| class.dispatch(None)));
+        drop(dispatched);
     }
 }

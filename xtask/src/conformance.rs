@@ -12,8 +12,6 @@ const GATES: &str = ".ci/run";
 
 /// The parts of the specification, with the number of their rows.
 const PARTS: &[(char, usize)] = &[('A', 37), ('B', 73), ('C', 39)];
-/// Rows outside part B that may wait: the composition of pools by the scheduler.
-const MAY_WAIT: &[&str] = &["A31"];
 /// The fewest words of a reason.
 const REASON_WORDS_MIN: usize = 4;
 
@@ -22,7 +20,6 @@ enum Kind {
     Test,
     Gate,
     NotApplicable,
-    Later,
 }
 
 /// One line of a table: `| id | rule | kind | proof |`.
@@ -74,9 +71,8 @@ fn parse(line: &str) -> Option<Result<Row<'_>, String>> {
         "test" => Kind::Test,
         "gate" => Kind::Gate,
         "not applicable" => Kind::NotApplicable,
-        "later" => Kind::Later,
         other => {
-            return Some(Err(format!("{id} has the kind `{other}`, expected test, gate, not applicable or later")));
+            return Some(Err(format!("{id} has the kind `{other}`, expected test, gate or not applicable")));
         }
     };
     Some(Ok(Row { id, kind, proof }))
@@ -119,10 +115,7 @@ fn faults(repository: &Repository, tests: &[String], row: &Row) -> Vec<String> {
     match row.kind {
         Kind::Test => each_reference(row.proof, |reference| missing_test(repository, tests, reference)),
         Kind::Gate => each_reference(row.proof, |command| missing_gate(repository, command)),
-        Kind::Later if !row.id.starts_with('B') && !MAY_WAIT.contains(&row.id) => {
-            vec![format!("is `later`, which only part B and {} may be", MAY_WAIT.join(", "))]
-        }
-        Kind::Later | Kind::NotApplicable => reason_fault(row.proof).into_iter().collect(),
+        Kind::NotApplicable => reason_fault(row.proof).into_iter().collect(),
     }
 }
 
@@ -181,12 +174,7 @@ fn summary(rows: &[Row]) -> String {
     let mut parts = Vec::new();
     for (letter, count) in PARTS {
         let of_kind = |kind| rows.iter().filter(|row| row.id.starts_with(*letter) && row.kind == kind).count();
-        let counts = [
-            (Kind::Test, "test"),
-            (Kind::Gate, "gate"),
-            (Kind::NotApplicable, "not applicable"),
-            (Kind::Later, "later"),
-        ];
+        let counts = [(Kind::Test, "test"), (Kind::Gate, "gate"), (Kind::NotApplicable, "not applicable")];
         let counts = counts.iter().map(|(kind, name)| (of_kind(*kind), name)).filter(|(count, _)| *count > 0);
         let counts: Vec<String> = counts.map(|(count, name)| format!("{count} {name}")).collect();
         parts.push(format!("{letter} {count} ({})", counts.join(", ")));
@@ -243,13 +231,11 @@ mod tests {
         let summary = check(&document(&[
             "| A1 | r | test | `latent-x::tests::holds`, `doctest latent-x crates/latent-x/src/lease.rs` |",
             "| A37 | r | gate | `cargo fmt --all --check` |",
-            "| A31 | r | later | comes with the local scheduler |",
-            "| B2 | r | later | comes with the activation manager |",
         ]));
         assert_eq!(
             summary.expect("all rows are proven"),
-            "conformance: 149 rows, all accounted for: A 37 (1 test, 1 gate, 34 not applicable, 1 later); \
-             B 73 (72 not applicable, 1 later); C 39 (39 not applicable)"
+            "conformance: 149 rows, all accounted for: A 37 (1 test, 1 gate, 35 not applicable); \
+             B 73 (73 not applicable); C 39 (39 not applicable)"
         );
     }
 
@@ -291,8 +277,9 @@ mod tests {
     }
 
     #[test]
-    fn only_part_b_and_the_scheduler_composition_may_wait() {
-        assert!(finding("| C1 | r | later | comes with the local scheduler |").contains("is `later`"));
+    fn no_row_may_wait() {
+        let findings = check(&document(&["| C1 | r | later | comes with something else |"])).expect_err("no row waits");
+        assert!(findings[0].contains("has the kind `later`"), "{findings:?}");
     }
 
     #[test]

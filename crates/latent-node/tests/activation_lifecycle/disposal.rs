@@ -145,8 +145,7 @@ async fn an_activation_that_is_dropped_while_it_disposes_loses_its_cell_and_keep
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reason_that_the_backend_leaves_blank_costs_no_result() {
-    // The scripted backend gives a reason; what the pool keeps of it is what an operator reads.
+async fn why_the_backend_proves_nothing_is_what_an_operator_reads_of_the_cell() {
     let node = node(used(false));
     let receipt = node.run("a").await;
     assert_eq!(receipt.outcome.terminal_state(), State::Completed, "a quarantine that works is no failure");

@@ -69,8 +69,8 @@ impl Admission {
     }
 
     fn decide(&self, request: &AdmissionRequest<'_>, conditions: &Conditions<'_>) -> Result<AdmissionPermit, Denial> {
-        let proposal = terms::propose(&self.view.load(), request, conditions)?;
-        self.ledger.reserve(&proposal)?;
+        let mut proposal = terms::propose(&self.view.load(), request, conditions)?;
+        self.ledger.reserve(&mut proposal)?;
         Ok(AdmissionPermit::new(Arc::clone(&self.ledger), proposal.claim, proposal.terms))
     }
 }

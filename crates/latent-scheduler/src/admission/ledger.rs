@@ -64,7 +64,7 @@ impl QuotaLedger {
         })
     }
 
-    pub(super) fn reserve(&self, proposal: &Proposal) -> Result<(), Denial> {
+    pub(super) fn reserve(&self, proposal: &mut Proposal) -> Result<(), Denial> {
         let Proposal { claim, limits, feasibility, .. } = proposal;
         self.decide(|books| books.reserve(claim, limits, *feasibility))
     }

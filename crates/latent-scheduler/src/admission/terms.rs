@@ -88,6 +88,7 @@ pub(super) fn propose(
         class: offer.class,
         fuel,
         memory_bytes,
+        account: None,
     };
     let limits = Limits { node: config.node, tenant: tenant.quota, trust: trust.quota, queue, class: offer.quota };
     let delay = conditions.observed_delay[offer.class as usize];

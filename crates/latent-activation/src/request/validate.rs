@@ -5,7 +5,7 @@
 use std::time::{Duration, SystemTime};
 
 use latent_core::id::{ID_BYTES_MAX, check};
-use latent_core::{ActivationId, IdError, Principal, PrincipalKind};
+use latent_core::{ActivationId, Caller, IdError, Principal, PrincipalKind};
 
 use super::limits::RequestLimits;
 use super::refusal::{RequestField as Field, RequestRefusal as Refusal};
@@ -21,12 +21,13 @@ impl ActivationRequest {
     /// # Errors
     /// The first [`RequestRefusal`](Refusal) there is. Nothing has been reserved and no id taken.
     pub fn validate(
-        self,
+        mut self,
         limits: &RequestLimits,
         ids: &dyn ActivationIdSource,
         received: SystemTime,
     ) -> Result<ValidRequest, Refusal> {
-        let principal = self.caller.clone().authenticated().map_err(Refusal::Caller)?;
+        let principal =
+            std::mem::replace(&mut self.caller, Caller::Anonymous).authenticated().map_err(Refusal::Caller)?;
         if principal.tenant != self.tenant {
             return Err(Refusal::ForeignTenant);
         }

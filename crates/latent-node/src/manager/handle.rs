@@ -11,9 +11,12 @@ use latent_activation::{Lineage, Progress};
 use latent_core::{ActivationId, ActivationOutcome, BudgetConsumption, ResolvedRevision, StopLatch, TenantId};
 
 use super::asked::Asked;
-use super::granted::Granted;
+use super::ended::Ended;
 use super::owner::{Interruption, panicked};
+use super::ready::Ready;
+use super::running::Running;
 use super::services::Services;
+use super::settled::Settled;
 use super::stops::now;
 use crate::contain::Foreign;
 
@@ -64,7 +67,7 @@ pub struct ActivationHandle {
 
 impl ActivationHandle {
     pub(super) fn new(services: Arc<Services>, asked: Asked) -> Self {
-        let owner = &asked.owner;
+        let owner = &asked.accepted.owner;
         let (tenant, lineage) = (owner.reservation().tenant().clone(), owner.reservation().lineage().clone());
         let (latch, interruption) = (Arc::clone(&owner.latch), Arc::clone(&owner.interruption));
         let run: BoxFuture<'static, _> = Box::pin(run(Arc::clone(&services), asked));
@@ -138,24 +141,39 @@ impl Future for ActivationHandle {
     }
 }
 
-/// The whole way. Each state is awaited where it stands and consumed by the next, so that nothing large is moved twice.
+/// The whole way.
 async fn run(services: Arc<Services>, asked: Asked) -> ActivationReceipt {
-    let mut admitted = match asked.admit(&services) {
-        Ok(admitted) => admitted,
-        Err(settled) => return settled.publish(),
-    };
-    let prepared = admitted.prepare().await;
-    let mut ready = match admitted.ready(prepared) {
-        Ok(ready) => ready,
-        Err(settled) => return settled.publish(),
-    };
-    let assigned = ready.assign().await;
-    let mut running = match ready.granted(assigned).and_then(Granted::start) {
-        Ok(running) => running,
-        Err(settled) => return settled.publish(),
-    };
+    match settled(&services, asked).await {
+        Ok(settled) => settled.publish(),
+        Err(settled) => settled.publish(),
+    }
+}
+
+// Each step is a function of its own, which awaits the one before: a future has room for the larger of a step and of what
+// came before it, not for all of them.
+
+async fn settled(services: &Services, asked: Asked) -> Result<Settled, Box<Settled>> {
+    let mut ended = ended(services, asked).await?;
+    let disposed = ended.dispose().await;
+    Ok(ended.settle(disposed))
+}
+
+async fn ended(services: &Services, asked: Asked) -> Result<Ended<'_>, Box<Settled>> {
+    let mut running = running(services, asked).await?;
     let contained = running.finish().await;
-    running.hand_over(contained).dispose().await.publish()
+    Ok(running.hand_over(contained))
+}
+
+async fn running(services: &Services, asked: Asked) -> Result<Running<'_>, Box<Settled>> {
+    let mut ready = ready(services, asked).await?;
+    let assigned = ready.assign().await;
+    ready.granted(assigned)?.start()
+}
+
+async fn ready(services: &Services, asked: Asked) -> Result<Ready<'_>, Box<Settled>> {
+    let mut admitted = asked.admit(services)?;
+    let prepared = admitted.prepare().await;
+    admitted.ready(prepared)
 }
 
 impl fmt::Debug for ActivationHandle {

@@ -32,11 +32,13 @@ pub(crate) async fn finish<T>(
 }
 
 /// Makes one call; its panic becomes `panicked()`.
+#[inline]
 pub(crate) fn call<T>(work: impl FnOnce() -> T, panicked: impl FnOnce() -> PlatformError) -> Result<T, PlatformError> {
     contained(work).ok_or_else(panicked)
 }
 
 /// Does some work; `None` for a panic.
+#[inline]
 pub(crate) fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
     // Written where it is wanted: what a port answers may be large.
     let mut done = None;

@@ -45,7 +45,7 @@ impl<'s> Granted<'s> {
             return Err(declined(assignment, accepted.owner, stopped(cause)).unless_let_go(let_go));
         }
         owner.running(at);
-        Ok(enter(services, prepared, assignment, policy, *accepted))
+        Ok(enter(services, prepared, assignment, policy, accepted))
     }
 }
 
@@ -55,9 +55,10 @@ fn enter(
     prepared: Foreign<PreparedActivation>,
     assignment: Assignment,
     policy: Arc<RevisionPolicy>,
-    Accepted { request, owner, arrival: _ }: Accepted,
+    accepted: Box<Accepted>,
 ) -> Running<'_> {
     let cell = bounded(assignment.lease().cell());
+    let Accepted { request, owner, arrival: _ } = *accepted;
     let (terms, deadline) = (assignment.permit().terms(), assignment.permit().deadline());
     let envelope = request.into_envelope(terms.granted);
     let context = ActivationContext {

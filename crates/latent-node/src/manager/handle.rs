@@ -11,12 +11,9 @@ use latent_activation::{Lineage, Progress};
 use latent_core::{ActivationId, ActivationOutcome, BudgetConsumption, ResolvedRevision, StopLatch, TenantId};
 
 use super::asked::Asked;
-use super::ended::Ended;
+use super::granted::Granted;
 use super::owner::{Interruption, panicked};
-use super::ready::Ready;
-use super::running::Running;
 use super::services::Services;
-use super::settled::Settled;
 use super::stops::now;
 use crate::contain::Foreign;
 
@@ -141,39 +138,33 @@ impl Future for ActivationHandle {
     }
 }
 
-/// The whole way.
+/// The whole way. Each state is awaited where it stands, consumed by the next, and out of scope by then: the future has
+/// room for one state, not for all of them, and nothing large is moved twice.
 async fn run(services: Arc<Services>, asked: Asked) -> ActivationReceipt {
-    match settled(&services, asked).await {
-        Ok(settled) => settled.publish(),
-        Err(settled) => settled.publish(),
-    }
-}
-
-// Each step is a function of its own, which awaits the one before: a future has room for the larger of a step and of what
-// came before it, not for all of them.
-
-async fn settled(services: &Services, asked: Asked) -> Result<Settled, Box<Settled>> {
-    let mut ended = ended(services, asked).await?;
+    let mut ended = {
+        let mut running = {
+            let mut ready = {
+                let mut admitted = match asked.admit(&services) {
+                    Ok(admitted) => admitted,
+                    Err(settled) => return settled.publish(),
+                };
+                let prepared = admitted.prepare().await;
+                match admitted.ready(prepared) {
+                    Ok(ready) => ready,
+                    Err(settled) => return settled.publish(),
+                }
+            };
+            let assigned = ready.assign().await;
+            match ready.granted(assigned).and_then(Granted::start) {
+                Ok(running) => running,
+                Err(settled) => return settled.publish(),
+            }
+        };
+        let contained = running.finish().await;
+        running.hand_over(contained)
+    };
     let disposed = ended.dispose().await;
-    Ok(ended.settle(disposed))
-}
-
-async fn ended(services: &Services, asked: Asked) -> Result<Ended<'_>, Box<Settled>> {
-    let mut running = running(services, asked).await?;
-    let contained = running.finish().await;
-    Ok(running.hand_over(contained))
-}
-
-async fn running(services: &Services, asked: Asked) -> Result<Running<'_>, Box<Settled>> {
-    let mut ready = ready(services, asked).await?;
-    let assigned = ready.assign().await;
-    ready.granted(assigned)?.start()
-}
-
-async fn ready(services: &Services, asked: Asked) -> Result<Ready<'_>, Box<Settled>> {
-    let mut admitted = asked.admit(services)?;
-    let prepared = admitted.prepare().await;
-    admitted.ready(prepared)
+    ended.settle(disposed).publish()
 }
 
 impl fmt::Debug for ActivationHandle {

@@ -94,12 +94,12 @@ pub(super) struct Claim {
 
 /// The quotas that a claim is weighed against.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) node: Quota,
-    pub(super) tenant: Quota,
-    pub(super) trust: Quota,
-    pub(super) queue: Quota,
-    pub(super) class: Quota,
+pub(super) struct Limits<'a> {
+    pub(super) node: &'a Quota,
+    pub(super) tenant: &'a Quota,
+    pub(super) trust: &'a Quota,
+    pub(super) queue: &'a Quota,
+    pub(super) class: &'a Quota,
 }
 
 /// Whether a claim has its cell.
@@ -125,15 +125,20 @@ pub(super) struct Books {
 
 impl Books {
     /// Looks at every rule without effect, then secures all or nothing.
-    pub(super) fn reserve(&mut self, claim: &mut Claim, limits: &Limits, feasible: Feasibility) -> Result<(), Denial> {
+    pub(super) fn reserve(
+        &mut self,
+        claim: &mut Claim,
+        limits: &Limits<'_>,
+        feasible: Feasibility,
+    ) -> Result<(), Denial> {
         let (trust, queue, class) = (claim.trust as usize, claim.queue as usize, claim.class as usize);
         let known = self.tenants.find(&claim.tenant);
         let tenant = known.map(|account| self.tenants.usage(account)).unwrap_or_default();
-        let node = self.node.with(Scope::Node, claim, &limits.node)?;
-        let tenant = tenant.with(Scope::Tenant, claim, &limits.tenant)?;
-        let of_trust = self.trust[trust].with(Scope::Trust, claim, &limits.trust)?;
-        let of_queue = self.queue[queue].with(Scope::Queue, claim, &limits.queue)?;
-        let of_class = self.class[class].with(Scope::Cell, claim, &limits.class)?;
+        let node = self.node.with(Scope::Node, claim, limits.node)?;
+        let tenant = tenant.with(Scope::Tenant, claim, limits.tenant)?;
+        let of_trust = self.trust[trust].with(Scope::Trust, claim, limits.trust)?;
+        let of_queue = self.queue[queue].with(Scope::Queue, claim, limits.queue)?;
+        let of_class = self.class[class].with(Scope::Cell, claim, limits.class)?;
         if !feasible.allows(self.class[class].live()) {
             return Err(Denial::limit(Scope::Cell, Dimension::Deadline, Reason::QueueDeadlineInfeasible));
         }
@@ -159,10 +164,10 @@ impl Books {
     }
 
     /// Gives back what the claim reserved.
-    pub(super) fn refund(&mut self, claim: Claim, stage: Stage) {
-        self.change(&claim, |usage| usage.without(&claim, stage));
+    pub(super) fn refund(&mut self, claim: &Claim, stage: Stage) {
+        self.change(claim, |usage| usage.without(claim, stage));
         let Some(account) = claim.account else { return };
-        self.unsound |= !self.live.remove(&(account, claim.activation_id));
+        self.unsound |= !self.live.remove(&(account, claim.activation_id.clone()));
         if self.tenants.usage(account).live() == 0 {
             self.tenants.close(&claim.tenant);
         }

@@ -189,7 +189,6 @@ impl LocalScheduler {
     }
 
     /// Takes a cell for an activation: check, turn the permit, check again, hand out.
-    #[expect(clippy::result_large_err, reason = "the error hands the reservation back")]
     fn accept(
         &self,
         (lease, seat): (CellLease, Seat),

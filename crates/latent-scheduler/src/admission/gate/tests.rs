@@ -662,7 +662,7 @@ fn a_refund_of_what_was_never_reserved_leaves_the_counters_high_and_fails_the_au
         memory_bytes: 1,
         account: None,
     };
-    ledger.refund(claim(), Stage::Running);
+    ledger.refund(&claim(), Stage::Running);
     assert_eq!(ledger.snapshot(), Usage::default());
     assert!(ledger.audit().unwrap_err().message().contains("had not been reserved"));
     // In debug builds its drop would count the books once more, and fail.

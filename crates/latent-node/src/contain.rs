@@ -32,13 +32,23 @@ pub(crate) async fn finish<T>(
 }
 
 /// Makes one call; its panic becomes `panicked()`.
+#[inline]
 pub(crate) fn call<T>(work: impl FnOnce() -> T, panicked: impl FnOnce() -> PlatformError) -> Result<T, PlatformError> {
     contained(work).ok_or_else(panicked)
 }
 
 /// Does some work; `None` for a panic.
+#[inline]
 pub(crate) fn contained<T>(work: impl FnOnce() -> T) -> Option<T> {
-    catch_unwind(AssertUnwindSafe(work)).map_err(discard).ok()
+    // Written where it is wanted: what a port answers may be large.
+    let mut done = None;
+    match catch_unwind(AssertUnwindSafe(|| done = Some(work()))) {
+        Ok(()) => done,
+        Err(payload) => {
+            discard(payload);
+            None
+        }
+    }
 }
 
 /// Something that a port made. Its destructor may panic, and that goes no further.
@@ -78,10 +88,10 @@ impl<T> Foreign<BoxFuture<'_, T>> {
         panicked: impl FnOnce() -> PlatformError,
     ) -> Poll<Result<T, PlatformError>> {
         let future: &mut BoxFuture<'_, T> = self.0.as_mut().expect("it is there until it is consumed");
-        match call(|| Pin::new(future).poll(cx), panicked) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(answer)) => Poll::Ready(Ok(answer)),
-            Err(panicked) => Poll::Ready(Err(panicked)),
+        match contained(|| Pin::new(future).poll(cx)) {
+            Some(Poll::Pending) => Poll::Pending,
+            Some(Poll::Ready(answer)) => Poll::Ready(Ok(answer)),
+            None => Poll::Ready(Err(panicked())),
         }
     }
 }

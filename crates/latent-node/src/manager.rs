@@ -35,7 +35,7 @@ use latent_scheduler::fair::LocalScheduler;
 
 use crate::contain::{call, port_panicked};
 use asked::Asked;
-use owner::Owner;
+use owner::{Accepted, Owner};
 use services::Services;
 
 pub use handle::{ActivationHandle, ActivationReceipt, ActivationTransportInterruption};
@@ -158,8 +158,8 @@ impl LocalActivationManager {
             || port_panicked("id source", "next_id"),
         )??;
         let reservation = services.parts.journal.reserve(valid.tenant().clone(), valid.lineage().clone(), received)?;
-        let owner = Owner::new(reservation);
-        Ok(ActivationHandle::new(Arc::clone(services), received, Asked::new(valid, arrival, owner)))
+        let accepted = Box::new(Accepted { request: valid, arrival, owner: Owner::new(reservation) });
+        Ok(ActivationHandle::new(Arc::clone(services), received, Asked { accepted }))
     }
 
     /// How an activation of `tenant` stands. Another tenant's is as unknown as one that never was.

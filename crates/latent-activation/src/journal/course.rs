@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use std::time::Instant;
 
-use crate::phase::{FIRST_SEQUENCE, LifecycleEvent, LifecyclePhase, Moment, PhaseRefusal, Progress};
+use crate::phase::{LifecyclePhase, Moment, PhaseRefusal, Progress};
 
 #[derive(Debug)]
 pub(super) struct Course {
@@ -39,13 +39,13 @@ impl Course {
     }
 
     /// Goes on to the next phase. For the one writer alone.
-    pub(super) fn advance(&self, to: LifecyclePhase, now: Instant) -> Result<LifecycleEvent, PhaseRefusal> {
+    pub(super) fn advance(&self, to: LifecyclePhase, now: Instant) -> Result<(), PhaseRefusal> {
         let reached = usize::from(self.reached.load(Ordering::Relaxed));
         LifecyclePhase::ALL[reached].follow(to)?;
         let before = reached.checked_sub(1).map_or(0, |last| self.since_start_nanos[last].load(Ordering::Relaxed));
         let nanos = self.received.nanos_until(now).max(before);
         self.since_start_nanos[reached].store(nanos, Ordering::Relaxed);
         self.reached.store(to as u8, Ordering::Release);
-        Ok(self.received.event(FIRST_SEQUENCE + to as u64, to, None, nanos))
+        Ok(())
     }
 }

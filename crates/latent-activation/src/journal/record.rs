@@ -22,7 +22,7 @@ use super::config::{DETAIL_BYTES, FIELD_BYTES, RECORD_BYTES, wide};
 use super::course::Course;
 use super::status::{ActivationStatus, ActivationSummary, RetainedDeclaredError, RetainedOutcome, TerminalRecord};
 use crate::cancel::{CancelDisposition, REASON_BYTES_MAX};
-use crate::phase::{LifecycleEvent, LifecyclePhase, Moment, PhaseRefusal, Progress};
+use crate::phase::{LifecyclePhase, Moment, PhaseRefusal, Progress};
 use crate::precedence::Evidence;
 use crate::request::{Correlation, Lineage};
 
@@ -79,16 +79,16 @@ impl Record {
     }
 
     /// Goes on to the next phase, without the lock. For the reservation's holder alone, before the end.
-    pub(super) fn advance(&self, to: LifecyclePhase, now: Instant) -> Result<LifecycleEvent, PhaseRefusal> {
+    pub(super) fn advance(&self, to: LifecyclePhase, now: Instant) -> Result<(), PhaseRefusal> {
         self.course.advance(to, now)
     }
 
     /// Pins the revision, and is [`LifecyclePhase::Resolved`] with it.
-    pub(super) fn resolve(&self, revision: ResolvedRevision, now: Instant) -> Result<LifecycleEvent, PhaseRefusal> {
+    pub(super) fn resolve(&self, revision: ResolvedRevision, now: Instant) -> Result<(), PhaseRefusal> {
         let mut state = self.lock();
-        let event = self.course.advance(LifecyclePhase::Resolved, now)?;
+        self.course.advance(LifecyclePhase::Resolved, now)?;
         state.resolved = Some(revision);
-        Ok(event)
+        Ok(())
     }
 
     /// Accepts a cancel or says why not. The latch is to be woken after the call, by the first who was accepted.

@@ -15,7 +15,7 @@ use super::LocalActivationJournal;
 use super::index::Slot;
 use super::record::{Ended, Record};
 use super::status::{ActivationStatus, Published};
-use crate::phase::{LifecycleEvent, LifecyclePhase, PhaseRefusal};
+use crate::phase::{LifecyclePhase, PhaseRefusal};
 use crate::precedence::{Evidence, conclude_keeping, denial_keeping};
 use crate::request::Lineage;
 
@@ -78,7 +78,7 @@ impl JournalReservation {
     ///
     /// # Errors
     /// [`PhaseRefusal`] when the activation is not just received; nothing changes.
-    pub fn resolved(&mut self, revision: ResolvedRevision, now: Instant) -> Result<LifecycleEvent, PhaseRefusal> {
+    pub fn resolved(&mut self, revision: ResolvedRevision, now: Instant) -> Result<(), PhaseRefusal> {
         self.record.resolve(revision, now)
     }
 
@@ -87,7 +87,7 @@ impl JournalReservation {
     /// # Errors
     /// [`PhaseRefusal`] when another phase comes next, [`LifecyclePhase::Resolved`] included, which
     /// [`Self::resolved`] alone reaches; nothing changes.
-    pub fn advance(&mut self, to: LifecyclePhase, now: Instant) -> Result<LifecycleEvent, PhaseRefusal> {
+    pub fn advance(&mut self, to: LifecyclePhase, now: Instant) -> Result<(), PhaseRefusal> {
         if to == LifecyclePhase::Resolved {
             let at = self.record.progress().phase();
             return Err(PhaseRefusal::OutOfOrder { at, asked: to });

@@ -165,6 +165,7 @@ impl ValidRequest {
     }
 
     /// The envelope of the run that admission granted `budget`. Metadata that no guest may read is left behind.
+    #[inline]
     #[must_use]
     pub fn into_envelope(self, budget: ResourceBudget) -> ActivationEnvelope {
         let mut metadata = self.metadata;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use latent_core::id::{ID_BYTES_MAX, check};
-use latent_core::{ActivationId, IdError, Principal, PrincipalKind};
+use latent_core::{ActivationId, Caller, IdError, Principal, PrincipalKind};
 
 use super::limits::RequestLimits;
 use super::refusal::{RequestField as Field, RequestRefusal as Refusal};
@@ -22,12 +22,13 @@ impl ActivationRequest {
     /// # Errors
     /// The first [`RequestRefusal`](Refusal) there is. Nothing has been reserved and no id taken.
     pub fn validate(
-        self,
+        mut self,
         limits: &RequestLimits,
         ids: &dyn ActivationIdSource,
         received: SystemTime,
     ) -> Result<ValidRequest, Refusal> {
-        let principal = self.caller.clone().authenticated().map_err(Refusal::Caller)?;
+        let principal =
+            std::mem::replace(&mut self.caller, Caller::Anonymous).authenticated().map_err(Refusal::Caller)?;
         if principal.tenant != self.tenant {
             return Err(Refusal::ForeignTenant);
         }
@@ -63,6 +64,12 @@ impl ActivationRequest {
         at_most(Field::Payload, "bytes", self.payload.bytes.len(), limits.payload_bytes_max)?;
         at_most(Field::Metadata, "entries", self.metadata.len(), limits.metadata_entries_max)?;
         let mut allocated = self.metadata.capacity().saturating_mul(size_of::<(String, String)>());
+        let mut size = |field, text: &String, max| {
+            at_most(field, "bytes", text.len(), max)?;
+            at_most(field, "allocated bytes", text.capacity(), limits.allocation_bytes_max)?;
+            allocated = allocated.saturating_add(text.capacity());
+            Ok(())
+        };
         let strings = [
             (Field::ActivationId, &self.activation_id, limits.id_bytes_max),
             (Field::RootActivationId, &self.root_activation_id, limits.id_bytes_max),
@@ -71,15 +78,12 @@ impl ActivationRequest {
             (Field::TraceState, &self.trace.state, limits.trace_state_bytes_max),
             (Field::IdempotencyKey, &self.idempotency_key, limits.idempotency_key_bytes_max),
         ];
-        let strings = strings.into_iter().filter_map(|(field, text, max)| Some((field, text.as_ref()?, max)));
-        let metadata = self.metadata.iter().flat_map(|(key, value)| {
-            let key = (Field::MetadataKey, key, limits.metadata_key_bytes_max);
-            [key, (Field::MetadataValue, value, limits.metadata_value_bytes_max)]
-        });
-        for (field, text, max) in strings.chain(metadata) {
-            at_most(field, "bytes", text.len(), max)?;
-            at_most(field, "allocated bytes", text.capacity(), limits.allocation_bytes_max)?;
-            allocated = allocated.saturating_add(text.capacity());
+        for (field, text, max) in strings {
+            text.as_ref().map_or(Ok(()), |text| size(field, text, max))?;
+        }
+        for (key, value) in &self.metadata {
+            size(Field::MetadataKey, key, limits.metadata_key_bytes_max)?;
+            size(Field::MetadataValue, value, limits.metadata_value_bytes_max)?;
         }
         for (field, text) in [(Field::Contract, &self.target.contract), (Field::Function, &self.target.function)] {
             at_most(field, "bytes", text.len(), limits.target_bytes_max)?;

@@ -5,16 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use latent_core::{PlatformError, PlatformErrorCode, Sha256Digest, TenantId};
 
 use super::Gate;
 use crate::artifact::ComponentArtifact;
 use crate::repository::{ArtifactRepository, OwnedRepository, Seal, SealedRelease, SealedSource};
 
+type Releases = HashMap<(TenantId, Sha256Digest), Bytes, RandomState>;
+
 /// Releases in memory.
 #[derive(Debug, Default)]
 pub struct FakeRepository {
-    releases: Mutex<HashMap<(TenantId, Sha256Digest), Bytes>>,
+    releases: Mutex<Releases>,
     seal: Option<Seal>,
     fetched: Mutex<Vec<Sha256Digest>>,
     identifications: AtomicU64,
@@ -99,7 +102,7 @@ impl FakeRepository {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<(TenantId, Sha256Digest), Bytes>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Releases> {
         self.releases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

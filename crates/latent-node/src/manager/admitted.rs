@@ -4,40 +4,16 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use latent_activation::ValidRequest;
-use latent_core::{ExecutionOutcome, FunctionTarget, Payload, PlatformError, RevisionPolicy, Sha256Digest};
-use latent_executor::{ActivationContext, OwnedRepository, PreparedReadiness, refuse_ungranted};
+use latent_core::{ExecutionOutcome, PlatformError, RevisionPolicy, Sha256Digest};
+use latent_executor::{OwnedRepository, PreparedReadiness, refuse_ungranted};
 use latent_scheduler::admission::AdmissionPermit;
 
-use super::owner::Owner;
+use super::owner::Accepted;
 use super::ready::Ready;
 use super::services::Services;
 use super::settled::Settled;
 use super::stops::unless_stopped;
 use crate::contain::{Foreign, begin, port_panicked};
-
-/// What is to be run, complete but for its cell.
-pub(super) struct Call {
-    pub(super) context: Arc<ActivationContext>,
-    pub(super) target: FunctionTarget,
-    pub(super) payload: Payload,
-    pub(super) policy: Arc<RevisionPolicy>,
-}
-
-impl Call {
-    pub(super) fn new(request: ValidRequest, permit: &AdmissionPermit, policy: Arc<RevisionPolicy>) -> Self {
-        let envelope = request.into_envelope(*permit.granted());
-        let context = ActivationContext {
-            activation_id: envelope.activation_id,
-            principal: envelope.principal,
-            trace_parent: envelope.trace_parent,
-            deadline: Some(permit.terms().deadline_wall),
-            metadata: envelope.metadata,
-        };
-        let (target, payload) = (envelope.target, envelope.payload);
-        Self { context: Arc::new(context), target, payload, policy }
-    }
-}
 
 /// An activation with a reservation. Dropping it gives up its place with the preparation, then refunds the quota.
 pub(super) struct Admitted<'s> {
@@ -47,8 +23,8 @@ pub(super) struct Admitted<'s> {
     since: Instant,
     preparation: Option<Foreign<BoxFuture<'s, Answer>>>,
     permit: AdmissionPermit,
-    call: Call,
-    pub(super) owner: Owner,
+    policy: Arc<RevisionPolicy>,
+    accepted: Box<Accepted>,
 }
 
 type Answer = Result<PreparedReadiness, PlatformError>;
@@ -58,10 +34,10 @@ impl<'s> Admitted<'s> {
         services: &'s Services,
         (release, since): (Sha256Digest, Instant),
         permit: AdmissionPermit,
-        call: Call,
-        owner: Owner,
+        policy: Arc<RevisionPolicy>,
+        accepted: Box<Accepted>,
     ) -> Self {
-        Self { services, release, since, preparation: None, permit, call, owner }
+        Self { services, release, since, preparation: None, permit, policy, accepted }
     }
 
     /// Waits until the code is ready, or the activation is stopped.
@@ -77,13 +53,14 @@ impl<'s> Admitted<'s> {
             panicked,
         );
         let future = self.preparation.insert(Foreign::new(begun.map_err(ExecutionOutcome::Failed)?));
-        let answer = unless_stopped(future, &self.owner.latch, (self.since, self.permit.deadline()), panicked).await;
+        let answer =
+            unless_stopped(future, &self.accepted.owner.latch, (self.since, self.permit.deadline()), panicked).await;
         let let_go = self.preparation.take().is_none_or(Foreign::let_go);
         let ready = Foreign::new(answer?.map_err(ExecutionOutcome::Failed)?);
         if !let_go {
             return Err(ExecutionOutcome::Failed(panicked()));
         }
-        refuse_ungranted(ready.get().code().imports(), &self.call.policy.execution.imports)
+        refuse_ungranted(ready.get().code().imports(), &self.policy.execution.imports)
             .map_err(ExecutionOutcome::Failed)?;
         Ok(ready)
     }
@@ -93,15 +70,15 @@ impl<'s> Admitted<'s> {
         self,
         prepared: Result<Foreign<PreparedReadiness>, ExecutionOutcome>,
     ) -> Result<Ready<'s>, Box<Settled>> {
-        let Self { services, preparation, permit, call, owner, release: _, since: _ } = self;
+        let Self { services, preparation, permit, policy, accepted, release: _, since: _ } = self;
         drop(preparation);
         match prepared {
-            Ok(readiness) => Ok(Ready { services, readiness, permit: Some(permit), call, owner }),
+            Ok(readiness) => Ok(Ready { services, readiness, permit: Some(permit), policy, accepted }),
             // For want of room, which may pass: a full queue, not a limit that the activation exceeded.
             Err(ExecutionOutcome::Failed(error)) if error.is_retryable() => {
-                Err(Settled::denied(owner, error).holding(permit.into_hold()))
+                Err(Settled::denied(accepted.owner, error).holding(permit.into_hold()))
             }
-            Err(execution) => Err(Settled::refused(owner, execution).holding(permit.into_hold())),
+            Err(execution) => Err(Settled::refused(accepted.owner, execution).holding(permit.into_hold())),
         }
     }
 }

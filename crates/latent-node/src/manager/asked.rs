@@ -8,8 +8,8 @@ use latent_core::{ExecutionOutcome, PlatformError, PlatformErrorCode, ResolvedRe
 use latent_scheduler::admission::{AdmissionPermit, AdmissionRequest, ClockSample, Conditions};
 
 use super::ActivationArrival;
-use super::admitted::{Admitted, Call};
-use super::owner::Owner;
+use super::admitted::Admitted;
+use super::owner::Accepted;
 use super::services::Services;
 use super::settled::Settled;
 use super::stops::stopped;
@@ -17,46 +17,38 @@ use crate::contain::{Foreign, call, port_panicked};
 
 /// An accepted request.
 pub(super) struct Asked {
-    request: ValidRequest,
-    arrival: ActivationArrival,
-    pub(super) owner: Owner,
+    pub(super) accepted: Box<Accepted>,
 }
 
 impl Asked {
-    pub(super) fn new(request: ValidRequest, arrival: ActivationArrival, owner: Owner) -> Self {
-        Self { request, arrival, owner }
-    }
-
     /// Pins the catalog, resolves the route and asks admission, all by one view. The catalog is let go of at once: what
     /// the activation goes by is the revision and its policy, which no later deployment changes.
     pub(super) fn admit(self, services: &Services) -> Result<Admitted<'_>, Box<Settled>> {
-        let Self { request, arrival, mut owner } = self;
+        let Self { mut accepted } = self;
+        let Accepted { request, arrival, owner } = &mut *accepted;
         let clock = match call(|| services.clock_sample(), || port_panicked("clock", "now")) {
             Ok(clock) => clock,
-            Err(error) => return Err(Settled::refused(owner, ExecutionOutcome::Failed(error))),
+            Err(error) => return Err(Settled::refused(accepted.owner, ExecutionOutcome::Failed(error))),
         };
         if let Some(cause) = owner.latch.checkpoint(clock.monotonic, None) {
-            return Err(Settled::refused(owner, stopped(cause)));
+            return Err(Settled::refused(accepted.owner, stopped(cause)));
         }
-        let (revision, policy) = match resolve(services, &request) {
+        let (revision, policy) = match resolve(services, request) {
             Ok(resolved) => resolved,
-            Err(error) => return Err(Settled::refused(owner, ExecutionOutcome::Failed(error))),
+            Err(error) => return Err(Settled::refused(accepted.owner, ExecutionOutcome::Failed(error))),
         };
         let release = revision.release;
         owner.resolved(revision, clock.monotonic);
         let policy = match policy {
             Ok(policy) => policy,
-            Err(error) => {
-                return Err(Settled::refused(owner, ExecutionOutcome::Failed(error)));
-            }
+            Err(error) => return Err(Settled::refused(accepted.owner, ExecutionOutcome::Failed(error))),
         };
-        let permit = match admit(services, &request, policy.as_deref(), arrival, clock) {
+        let permit = match admit(services, request, policy.as_deref(), *arrival, clock) {
             Ok(permit) => permit,
-            Err(error) => return Err(Settled::denied(owner, error)),
+            Err(error) => return Err(Settled::denied(accepted.owner, error)),
         };
         owner.admitted(*permit.granted(), permit.deadline(), clock.monotonic);
-        let call = Call::new(request, &permit, policy.unwrap_or_default());
-        Ok(Admitted::new(services, (release, clock.monotonic), permit, call, owner))
+        Ok(Admitted::new(services, (release, clock.monotonic), permit, policy.unwrap_or_default(), accepted))
     }
 }
 

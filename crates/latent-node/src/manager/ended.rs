@@ -1,8 +1,11 @@
 //! The sixth state: the result is decided and the run is gone; the cell is still to be disposed of.
 
+use std::pin::pin;
+
 use latent_activation::{DispositionFailure, Evidence};
-use latent_core::{BudgetConsumption, ErrorDetail, PlatformError, PlatformErrorCode};
+use latent_core::{BudgetConsumption, CellId, ErrorDetail, PlatformError, PlatformErrorCode};
 use latent_executor::ExecutionCleanup;
+use latent_scheduler::admission::ExecutionPermit;
 use latent_scheduler::fair::{Disposed, Entered};
 
 use super::owner::Owner;
@@ -10,12 +13,14 @@ use super::services::Services;
 use super::settled::Settled;
 use super::stops::{Answer, within};
 use crate::contain::pool_panicked;
-use crate::names::{bounded, readable};
+use crate::names::readable;
 
 /// A decided result and the cell. Dropping it quarantines the cell, then refunds the quota.
 pub(super) struct Ended<'s> {
     pub(super) services: &'s Services,
-    pub(super) entered: Entered,
+    /// There until it is disposed of.
+    pub(super) entered: Option<Entered>,
+    pub(super) cell: CellId,
     pub(super) cleanup: ExecutionCleanup,
     pub(super) evidence: Evidence,
     pub(super) consumption: BudgetConsumption,
@@ -23,18 +28,25 @@ pub(super) struct Ended<'s> {
 }
 
 impl Ended<'_> {
-    /// Releases the cell with its proof, and quarantines it without. Exactly one attempt; its failure joins the
-    /// evidence, where it beats everything. A pool that does not answer within the grace, or panics, has failed: it is
-    /// left with a lease that was dropped, which is a quarantine.
-    pub(super) async fn dispose(self) -> Box<Settled> {
-        let Self { services, entered, cleanup, mut evidence, consumption, owner } = self;
-        let cell = bounded(entered.lease().cell());
-        let grace = services.config.cleanup_grace;
-        let (operation, answer) = match cleanup {
-            ExecutionCleanup::Reusable => ("release", within(grace, entered.release()).await),
+    /// Releases the cell with its proof, and quarantines it without. Exactly one attempt. A pool that does not answer
+    /// within the grace, or panics, has failed: it is left with a lease that was dropped, which is a quarantine.
+    pub(super) async fn dispose(&mut self) -> Answer<Disposed> {
+        let entered = self.entered.take().expect("a cell is disposed of once");
+        let grace = self.services.config.cleanup_grace;
+        match self.cleanup {
+            ExecutionCleanup::Reusable => within(grace, pin!(Some(entered.release()))).await,
             ExecutionCleanup::Unproven { reason } => {
-                ("quarantine", within(grace, entered.quarantine(readable(reason))).await)
+                within(grace, pin!(Some(entered.quarantine(readable(reason))))).await
             }
+        }
+    }
+
+    /// Settles. A failure of the disposition joins the evidence, where it beats everything.
+    pub(super) fn settle(self, answer: Answer<Disposed>) -> Settled {
+        let Self { services: _, entered: _, cell, cleanup, mut evidence, consumption, owner } = self;
+        let operation = match cleanup {
+            ExecutionCleanup::Reusable => "release",
+            ExecutionCleanup::Unproven { .. } => "quarantine",
         };
         let (failed, permit) = match answer {
             Answer::Came(Disposed { result, permit }) => (result.err(), Some(permit)),
@@ -45,11 +57,7 @@ impl Ended<'_> {
             ExecutionCleanup::Reusable => DispositionFailure::Release { cell, cause },
             ExecutionCleanup::Unproven { .. } => DispositionFailure::Quarantine { cell, cause },
         });
-        let settled = Settled::ended(owner, evidence, consumption);
-        match permit {
-            Some(permit) => settled.holding(permit.into_hold()),
-            None => settled,
-        }
+        Settled::ended(owner, evidence, consumption, permit.map(ExecutionPermit::into_hold))
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use latent_core::ExecutionOutcome;
-use latent_executor::{ExecutionCancellation, ExecutionRequest, PreparedActivation, PreparedReadiness};
+use latent_core::{ExecutionOutcome, RevisionPolicy};
+use latent_executor::{
+    ActivationContext, ExecutionCancellation, ExecutionRequest, PreparedActivation, PreparedReadiness,
+};
 use latent_scheduler::fair::Assignment;
 
-use super::admitted::Call;
-use super::owner::Owner;
+use super::owner::{Accepted, Owner};
 use super::running::Running;
 use super::services::Services;
 use super::settled::Settled;
@@ -20,30 +21,31 @@ pub(super) struct Granted<'s> {
     pub(super) services: &'s Services,
     pub(super) assignment: Assignment,
     pub(super) readiness: Foreign<PreparedReadiness>,
-    pub(super) call: Call,
-    pub(super) owner: Owner,
+    pub(super) policy: Arc<RevisionPolicy>,
+    pub(super) accepted: Box<Accepted>,
 }
 
 impl<'s> Granted<'s> {
     /// Turns the readiness into a prepared activation and enters the backend, unless a stop is visible by now.
     pub(super) fn start(self) -> Result<Running<'s>, Box<Settled>> {
-        let Self { services, assignment, readiness, call, mut owner } = self;
-        owner.materializing();
+        let Self { services, assignment, readiness, policy, mut accepted } = self;
+        let owner = &mut accepted.owner;
+        owner.materializing(assignment.since());
         let backend = &services.parts.backend;
         let readiness = readiness.into_inner();
         let materialized =
             contained(|| backend.materialize_ready(readiness), || port_panicked("backend", "materialize_ready"));
         let prepared = match materialized.and_then(|answer| answer) {
             Ok(prepared) => Foreign::new(prepared),
-            Err(error) => return Err(declined(assignment, owner, ExecutionOutcome::Failed(error))),
+            Err(error) => return Err(declined(assignment, accepted.owner, ExecutionOutcome::Failed(error))),
         };
         let at = now();
         if let Some(cause) = owner.latch.checkpoint(at, Some(assignment.permit().deadline())) {
             let let_go = prepared.let_go();
-            return Err(declined(assignment, owner, stopped(cause)).unless_let_go(let_go));
+            return Err(declined(assignment, accepted.owner, stopped(cause)).unless_let_go(let_go));
         }
         owner.running(at);
-        Ok(enter(services, prepared, assignment, call, owner))
+        Ok(enter(services, prepared, assignment, policy, accepted))
     }
 }
 
@@ -52,13 +54,28 @@ fn enter(
     services: &Services,
     prepared: Foreign<PreparedActivation>,
     assignment: Assignment,
-    wanted: Call,
-    owner: Owner,
+    policy: Arc<RevisionPolicy>,
+    accepted: Box<Accepted>,
 ) -> Running<'_> {
     let cell = bounded(assignment.lease().cell());
-    let Call { context, target, payload, policy } = wanted;
-    let (budget, deadline) = (*assignment.permit().granted(), assignment.permit().deadline());
-    let request = ExecutionRequest { context, cell, target, payload, budget, policy };
+    let Accepted { request, owner, arrival: _ } = *accepted;
+    let (terms, deadline) = (assignment.permit().terms(), assignment.permit().deadline());
+    let envelope = request.into_envelope(terms.granted);
+    let context = ActivationContext {
+        activation_id: envelope.activation_id,
+        principal: envelope.principal,
+        trace_parent: envelope.trace_parent,
+        deadline: Some(terms.deadline_wall),
+        metadata: envelope.metadata,
+    };
+    let request = ExecutionRequest {
+        context: Arc::new(context),
+        cell,
+        target: envelope.target,
+        payload: envelope.payload,
+        budget: envelope.budget,
+        policy,
+    };
     let cancellation = ExecutionCancellation::new(Arc::clone(&owner.latch), Some(deadline), Arc::clone(owner.ledger()));
     let entered = assignment.enter();
     let backend = &services.parts.backend;

@@ -66,7 +66,7 @@ pub struct ActivationHandle {
 
 impl ActivationHandle {
     pub(super) fn new(services: Arc<Services>, received: Moment, asked: Asked) -> Self {
-        let owner = &asked.owner;
+        let owner = &asked.accepted.owner;
         let (tenant, lineage) = (owner.reservation().tenant().clone(), owner.reservation().lineage().clone());
         let (latch, interruption) = (Arc::clone(&owner.latch), Arc::clone(&owner.interruption));
         let run: BoxFuture<'static, _> = Box::pin(run(Arc::clone(&services), asked));
@@ -147,24 +147,33 @@ impl Future for ActivationHandle {
     }
 }
 
-/// The whole way. Each state is awaited where it stands and consumed by the next, so that nothing large is moved twice.
+/// The whole way. Each state is awaited where it stands, consumed by the next, and out of scope by then: the future has
+/// room for one state, not for all of them, and nothing large is moved twice.
 async fn run(services: Arc<Services>, asked: Asked) -> ActivationReceipt {
-    let mut admitted = match asked.admit(&services) {
-        Ok(admitted) => admitted,
-        Err(settled) => return settled.publish(),
+    let mut ended = {
+        let mut running = {
+            let mut ready = {
+                let mut admitted = match asked.admit(&services) {
+                    Ok(admitted) => admitted,
+                    Err(settled) => return settled.publish(),
+                };
+                let prepared = admitted.prepare().await;
+                match admitted.ready(prepared) {
+                    Ok(ready) => ready,
+                    Err(settled) => return settled.publish(),
+                }
+            };
+            let assigned = ready.assign().await;
+            match ready.granted(assigned).and_then(Granted::start) {
+                Ok(running) => running,
+                Err(settled) => return settled.publish(),
+            }
+        };
+        let contained = running.finish().await;
+        running.hand_over(contained)
     };
-    let prepared = admitted.prepare().await;
-    let mut ready = match admitted.ready(prepared) {
-        Ok(ready) => ready,
-        Err(settled) => return settled.publish(),
-    };
-    let assigned = ready.assign().await;
-    let mut running = match ready.granted(assigned).and_then(Granted::start) {
-        Ok(running) => running,
-        Err(settled) => return settled.publish(),
-    };
-    let contained = running.finish().await;
-    running.hand_over(contained).dispose().await.publish()
+    let disposed = ended.dispose().await;
+    ended.settle(disposed).publish()
 }
 
 impl fmt::Debug for ActivationHandle {

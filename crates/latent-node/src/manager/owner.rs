@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use latent_activation::journal::Published;
-use latent_activation::{DispositionFailure, Evidence, JournalReservation, LifecyclePhase};
+use latent_activation::{DispositionFailure, Evidence, JournalReservation, LifecyclePhase, ValidRequest};
 use latent_core::{
     BudgetConsumption, BudgetLedger, ExecutionOutcome, PlatformError, PlatformErrorCode, ResolvedRevision,
     ResourceBudget, StopLatch,
 };
 
+use super::ActivationArrival;
 use super::handle::ActivationTransportInterruption;
 use super::stops::now;
 
@@ -63,6 +64,13 @@ impl Interruption {
     }
 }
 
+/// What every activation has until its backend is entered. Boxed once, because each state hands it on.
+pub(super) struct Accepted {
+    pub(super) request: ValidRequest,
+    pub(super) arrival: ActivationArrival,
+    pub(super) owner: Owner,
+}
+
 /// What there is of an activation from its acceptance to its end.
 pub(super) struct Owner {
     /// There until the end is published.
@@ -100,8 +108,7 @@ impl Owner {
         record.advance(LifecyclePhase::Queued, at).expect("an admitted activation is queued next");
     }
 
-    pub(super) fn materializing(&mut self) {
-        let at = now();
+    pub(super) fn materializing(&mut self, at: Instant) {
         self.record().advance(LifecyclePhase::Materializing, at).expect("a queued activation materializes next");
     }
 

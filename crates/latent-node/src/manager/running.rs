@@ -14,6 +14,7 @@ use super::owner::Owner;
 use super::services::Services;
 use super::stops::{LazyTimer, now, stopped};
 use crate::contain::{Foreign, backend_panicked};
+use crate::names::bounded;
 
 /// An activation whose guest runs. Dropping it drops the run, quarantines the cell, refunds the quota and publishes
 /// that the activation was given up, in this order.
@@ -61,7 +62,8 @@ impl<'s> Running<'s> {
         let ContainedExecution { report: ExecutionReport { outcome, consumption }, cleanup } = contained;
         let evidence = owner.hand_over(outcome);
         let consumption = consumption.at_least(&owner.consumption());
-        Ended { services, entered, cleanup, evidence, consumption, owner }
+        let cell = bounded(entered.lease().cell());
+        Ended { services, entered: Some(entered), cell, cleanup, evidence, consumption, owner }
     }
 }
 

@@ -20,14 +20,19 @@ pub(super) struct Settled {
 
 impl Settled {
     /// Ended after a run.
-    pub(super) fn ended(owner: Owner, evidence: Evidence, consumption: BudgetConsumption) -> Box<Self> {
-        Box::new(Self { evidence, consumption, denied: false, quota: None, owner })
+    pub(super) fn ended(
+        owner: Owner,
+        evidence: Evidence,
+        consumption: BudgetConsumption,
+        quota: Option<QuotaHold>,
+    ) -> Self {
+        Self { evidence, consumption, denied: false, quota, owner }
     }
 
     /// Ended before anything ran.
     pub(super) fn refused(owner: Owner, execution: ExecutionOutcome) -> Box<Self> {
         let (evidence, consumption) = (owner.hand_over(execution), owner.consumption());
-        Self::ended(owner, evidence, consumption)
+        Box::new(Self::ended(owner, evidence, consumption, None))
     }
 
     /// Denied by a quota, or because too many were there before it.
@@ -53,8 +58,8 @@ impl Settled {
     }
 
     /// Publishes the one end, refunds the quota, and tells the caller.
-    pub(super) fn publish(self: Box<Self>) -> ActivationReceipt {
-        let Self { evidence, consumption, denied, quota, owner } = *self;
+    pub(super) fn publish(self) -> ActivationReceipt {
+        let Self { evidence, consumption, denied, quota, owner } = self;
         let activation_id = owner.reservation().lineage().activation_id().clone();
         let published = if denied { owner.publish_denial(evidence) } else { owner.publish(evidence, consumption) };
         drop(quota);

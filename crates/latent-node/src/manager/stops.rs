@@ -1,10 +1,10 @@
 //! Waiting for a port while an activation may be stopped: by a cancel, its deadline, or its transport.
 //!
-//! Invariant: the latch is registered before it is looked at, so that no stop falls between the look and the sleep; a
-//! timer is made only for what has to wait.
+//! Invariant: before a sleep the latch is registered and then looked at, so that no stop falls between the look and the
+//! sleep; what has to wait for nothing costs neither a registration nor a timer.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -57,7 +57,6 @@ pub(super) async fn unless_stopped<T>(
     // The first look goes by the time that the caller has just read.
     let mut just_read = Some(since);
     poll_fn(|cx| {
-        latch.register(cx.waker());
         loop {
             let at = just_read.take().unwrap_or_else(now);
             if let Some(cause) = latch.checkpoint(at, Some(deadline)) {
@@ -65,6 +64,10 @@ pub(super) async fn unless_stopped<T>(
             }
             if let Poll::Ready(answer) = future.poll(cx, panicked) {
                 return Poll::Ready(answer.map_err(ExecutionOutcome::Failed));
+            }
+            latch.register(cx.waker());
+            if let Some(cause) = latch.checkpoint(at, None) {
+                return Poll::Ready(Err(stopped(cause)));
             }
             if timer.poll(deadline, cx).is_pending() {
                 return Poll::Pending;
@@ -84,8 +87,7 @@ pub(super) enum Answer<T> {
 }
 
 /// Waits for an answer, but not longer than `grace`. What was waited for is gone when this returns.
-pub(super) async fn within<T>(grace: Duration, future: impl Future<Output = T>) -> Answer<T> {
-    let mut future = pin!(Some(future));
+pub(super) async fn within<T>(grace: Duration, mut future: Pin<&mut Option<impl Future<Output = T>>>) -> Answer<T> {
     let mut timer = LazyTimer::default();
     let mut until = None;
     let answer = poll_fn(|cx| {

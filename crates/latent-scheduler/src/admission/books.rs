@@ -3,7 +3,9 @@
 //! Invariant: a claim is in all five of its counters or in none; the counters of tenants, of trust, queue and cell
 //! classes each sum to the node's. A sum that cannot be computed is refused, never wrapped.
 
-use std::collections::{HashMap, HashSet};
+mod accounts;
+
+use std::collections::HashSet;
 
 use foldhash::fast::RandomState;
 use latent_core::{ActivationId, CellClass, TenantId};
@@ -12,6 +14,7 @@ use super::classes::{QueueClass, TrustClass};
 use super::config::Quota;
 use super::denial::{Denial, Dimension, Reason, Scope};
 use super::feasibility::Feasibility;
+use accounts::{Account, Accounts};
 
 /// What one scope has reserved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,16 +88,18 @@ pub(super) struct Claim {
     pub(super) class: CellClass,
     pub(super) fuel: u64,
     pub(super) memory_bytes: u64,
+    /// Its tenant's place in the books, once it is reserved.
+    pub(super) account: Option<Account>,
 }
 
 /// The quotas that a claim is weighed against.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    pub(super) node: Quota,
-    pub(super) tenant: Quota,
-    pub(super) trust: Quota,
-    pub(super) queue: Quota,
-    pub(super) class: Quota,
+pub(super) struct Limits<'a> {
+    pub(super) node: &'a Quota,
+    pub(super) tenant: &'a Quota,
+    pub(super) trust: &'a Quota,
+    pub(super) queue: &'a Quota,
+    pub(super) class: &'a Quota,
 }
 
 /// Whether a claim has its cell.
@@ -108,41 +113,48 @@ pub(super) enum Stage {
 #[derive(Debug, Default)]
 pub(super) struct Books {
     node: Usage,
-    /// Only tenants that have something reserved, so there are never more than live activations.
-    tenants: HashMap<TenantId, Usage, RandomState>,
+    tenants: Accounts,
     trust: [Usage; TrustClass::ALL.len()],
     queue: [Usage; QueueClass::ALL.len()],
     class: [Usage; CellClass::ALL.len()],
-    /// The ids of all live activations, each scoped by its tenant.
-    live: HashSet<(TenantId, ActivationId), RandomState>,
+    /// The ids of all live activations, each scoped by its tenant's account.
+    live: HashSet<(Account, ActivationId), RandomState>,
     /// A counter would have gone below zero. It was left as it was: too high, so that less is admitted.
     unsound: bool,
 }
 
 impl Books {
     /// Looks at every rule without effect, then secures all or nothing.
-    pub(super) fn reserve(&mut self, claim: &Claim, limits: &Limits, feasible: Feasibility) -> Result<(), Denial> {
+    pub(super) fn reserve(
+        &mut self,
+        claim: &mut Claim,
+        limits: &Limits<'_>,
+        feasible: Feasibility,
+    ) -> Result<(), Denial> {
         let (trust, queue, class) = (claim.trust as usize, claim.queue as usize, claim.class as usize);
-        let tenant = self.tenants.get(&claim.tenant).copied().unwrap_or_default();
-        let node = self.node.with(Scope::Node, claim, &limits.node)?;
-        let tenant = tenant.with(Scope::Tenant, claim, &limits.tenant)?;
-        let of_trust = self.trust[trust].with(Scope::Trust, claim, &limits.trust)?;
-        let of_queue = self.queue[queue].with(Scope::Queue, claim, &limits.queue)?;
-        let of_class = self.class[class].with(Scope::Cell, claim, &limits.class)?;
+        let known = self.tenants.find(&claim.tenant);
+        let tenant = known.map(|account| self.tenants.usage(account)).unwrap_or_default();
+        let node = self.node.with(Scope::Node, claim, limits.node)?;
+        let tenant = tenant.with(Scope::Tenant, claim, limits.tenant)?;
+        let of_trust = self.trust[trust].with(Scope::Trust, claim, limits.trust)?;
+        let of_queue = self.queue[queue].with(Scope::Queue, claim, limits.queue)?;
+        let of_class = self.class[class].with(Scope::Cell, claim, limits.class)?;
         if !feasible.allows(self.class[class].live()) {
             return Err(Denial::limit(Scope::Cell, Dimension::Deadline, Reason::QueueDeadlineInfeasible));
         }
-        if !self.live.insert((claim.tenant.clone(), claim.activation_id.clone())) {
+        let account = known.unwrap_or_else(|| self.tenants.next());
+        if !self.live.insert((account, claim.activation_id.clone())) {
             return Err(Denial::limit(Scope::Tenant, Dimension::ActivationId, Reason::ActivationIdUnavailable));
         }
         self.node = node;
         self.trust[trust] = of_trust;
         self.queue[queue] = of_queue;
         self.class[class] = of_class;
-        match self.tenants.get_mut(&claim.tenant) {
+        match known.and_then(|account| self.tenants.usage_mut(account)) {
             Some(usage) => *usage = tenant,
-            None => _ = self.tenants.insert(claim.tenant.clone(), tenant),
+            None => self.tenants.open(&claim.tenant, tenant),
         }
+        claim.account = Some(account);
         Ok(())
     }
 
@@ -152,12 +164,13 @@ impl Books {
     }
 
     /// Gives back what the claim reserved.
-    pub(super) fn refund(&mut self, claim: Claim, stage: Stage) {
-        self.change(&claim, |usage| usage.without(&claim, stage));
-        if self.tenants.get(&claim.tenant).is_some_and(|usage| usage.live() == 0) {
-            self.tenants.remove(&claim.tenant);
+    pub(super) fn refund(&mut self, claim: &Claim, stage: Stage) {
+        self.change(claim, |usage| usage.without(claim, stage));
+        let Some(account) = claim.account else { return };
+        self.unsound |= !self.live.remove(&(account, claim.activation_id.clone()));
+        if self.tenants.usage(account).live() == 0 {
+            self.tenants.close(&claim.tenant);
         }
-        self.unsound |= !self.live.remove(&(claim.tenant, claim.activation_id));
     }
 
     pub(super) fn node(&self) -> Usage {
@@ -169,19 +182,19 @@ impl Books {
     }
 
     pub(super) fn tenant(&self, tenant: &TenantId) -> Usage {
-        self.tenants.get(tenant).copied().unwrap_or_default()
+        self.tenants.find(tenant).map(|account| self.tenants.usage(account)).unwrap_or_default()
     }
 
     /// Counts everything out. An error names the broken rule.
     pub(super) fn audit(&self) -> Result<Usage, &'static str> {
         match () {
             () if self.unsound => Err("something was given back that had not been reserved"),
-            () if Usage::sum(self.tenants.values()) != self.node => Err("the tenants do not sum to the node"),
+            () if Usage::sum(self.tenants.iter()) != self.node => Err("the tenants do not sum to the node"),
             () if Usage::sum(&self.trust) != self.node => Err("the trust classes do not sum to the node"),
             () if Usage::sum(&self.queue) != self.node => Err("the queue classes do not sum to the node"),
             () if Usage::sum(&self.class) != self.node => Err("the cell classes do not sum to the node"),
             () if self.live.len() as u64 != self.node.live() => Err("a live id has no reservation, or the reverse"),
-            () if self.tenants.values().any(|usage| usage.live() == 0) => Err("a tenant without reservations is kept"),
+            () if self.tenants.iter().any(|usage| usage.live() == 0) => Err("a tenant without reservations is kept"),
             () => Ok(self.node),
         }
     }
@@ -189,12 +202,13 @@ impl Books {
     /// Sets every counter of the claim's scopes, for tests of what happens near the maximum.
     #[cfg(test)]
     pub(super) fn seed(&mut self, claim: &Claim, usage: Usage) {
-        self.tenants.insert(claim.tenant.clone(), usage);
+        self.tenants.open(&claim.tenant, usage);
         self.change(claim, |_| Some(usage));
+        self.unsound = false;
     }
 
     fn change(&mut self, claim: &Claim, change: impl Fn(&Usage) -> Option<Usage>) {
-        let tenant = self.tenants.get_mut(&claim.tenant);
+        let tenant = claim.account.and_then(|account| self.tenants.usage_mut(account));
         self.unsound |= tenant.is_none();
         let others = [
             &mut self.node,

@@ -69,8 +69,9 @@ impl Admission {
     }
 
     fn decide(&self, request: &AdmissionRequest<'_>, conditions: &Conditions<'_>) -> Result<AdmissionPermit, Denial> {
-        let proposal = terms::propose(&self.view.load(), request, conditions)?;
-        self.ledger.reserve(&proposal)?;
+        let view = self.view.load();
+        let mut proposal = terms::propose(&view, request, conditions)?;
+        self.ledger.reserve(&mut proposal)?;
         Ok(AdmissionPermit::new(Arc::clone(&self.ledger), proposal.claim, proposal.terms))
     }
 }

@@ -64,7 +64,7 @@ impl QuotaLedger {
         })
     }
 
-    pub(super) fn reserve(&self, proposal: &Proposal) -> Result<(), Denial> {
+    pub(super) fn reserve(&self, proposal: &mut Proposal<'_>) -> Result<(), Denial> {
         let Proposal { claim, limits, feasibility, .. } = proposal;
         self.decide(|books| books.reserve(claim, limits, *feasibility))
     }
@@ -73,7 +73,7 @@ impl QuotaLedger {
         self.decide(|books| books.start(claim));
     }
 
-    pub(super) fn refund(&self, claim: Claim, stage: Stage) {
+    pub(super) fn refund(&self, claim: &Claim, stage: Stage) {
         self.decide(|books| books.refund(claim, stage));
     }
 

@@ -15,24 +15,20 @@ use super::terms::Terms;
 
 /// The bare reservation: keeps the quota until it is dropped.
 #[must_use = "dropping the hold refunds its quota at once"]
-pub struct QuotaHold {
+#[derive(Debug)]
+pub struct QuotaHold(Box<Reserved>);
+
+/// Boxed, because it is handed on many times and looked at rarely.
+struct Reserved {
     ledger: Arc<QuotaLedger>,
-    /// `None` only while it is being dropped.
-    claim: Option<Claim>,
+    claim: Claim,
     stage: Stage,
+    terms: Terms,
 }
 
-impl QuotaHold {
-    fn claim(&self) -> &Claim {
-        self.claim.as_ref().expect("a hold has its claim until it is dropped")
-    }
-}
-
-impl Drop for QuotaHold {
+impl Drop for Reserved {
     fn drop(&mut self) {
-        if let Some(claim) = self.claim.take() {
-            self.ledger.refund(claim, self.stage);
-        }
+        self.ledger.refund(&self.claim, self.stage);
     }
 }
 
@@ -46,30 +42,25 @@ impl Drop for QuotaHold {
 /// ```
 #[must_use = "dropping the permit refunds its quota at once"]
 #[derive(Debug)]
-pub struct AdmissionPermit {
-    hold: QuotaHold,
-    terms: Terms,
-}
+pub struct AdmissionPermit(QuotaHold);
 
 /// The right to run, with what was granted.
 #[must_use = "dropping the permit refunds its quota at once"]
 #[derive(Debug)]
-pub struct ExecutionPermit {
-    hold: QuotaHold,
-    terms: Terms,
-}
+pub struct ExecutionPermit(QuotaHold);
 
 impl AdmissionPermit {
     pub(super) fn new(ledger: Arc<QuotaLedger>, claim: Claim, terms: Terms) -> Self {
-        Self { hold: QuotaHold { ledger, claim: Some(claim), stage: Stage::Queued }, terms }
+        Self(QuotaHold(Box::new(Reserved { ledger, claim, stage: Stage::Queued, terms })))
     }
 
     /// Turns the queued reservation into a running one. The room for it was reserved at admission, so this cannot
     /// fail.
     pub fn into_running(mut self) -> ExecutionPermit {
-        self.hold.ledger.start(self.hold.claim());
-        self.hold.stage = Stage::Running;
-        ExecutionPermit { hold: self.hold, terms: self.terms }
+        let Self(QuotaHold(reserved)) = &mut self;
+        reserved.ledger.start(&reserved.claim);
+        reserved.stage = Stage::Running;
+        ExecutionPermit(self.0)
     }
 }
 
@@ -79,42 +70,42 @@ macro_rules! permit {
             /// What the activation may use.
             #[must_use]
             pub fn granted(&self) -> &ResourceBudget {
-                &self.terms.granted
+                &self.terms().granted
             }
 
             /// When it must have ended, by the monotonic clock.
             #[must_use]
             pub fn deadline(&self) -> Instant {
-                self.terms.deadline
+                self.terms().deadline
             }
 
             /// The class of its cell.
             #[must_use]
             pub fn class(&self) -> CellClass {
-                self.terms.class
+                self.terms().class
             }
 
             /// All that it was admitted with.
             #[must_use]
             pub fn terms(&self) -> &Terms {
-                &self.terms
+                &self.0.0.terms
             }
 
             /// Whose activation it is.
             #[must_use]
             pub fn tenant(&self) -> &TenantId {
-                &self.hold.claim().tenant
+                &self.0.0.claim.tenant
             }
 
             /// Which activation.
             #[must_use]
             pub fn activation_id(&self) -> &ActivationId {
-                &self.hold.claim().activation_id
+                &self.0.0.claim.activation_id
             }
 
             /// Keeps the quota and gives up everything else.
             pub fn into_hold(self) -> QuotaHold {
-                self.hold
+                self.0
             }
         }
     };
@@ -123,8 +114,8 @@ macro_rules! permit {
 permit!(AdmissionPermit);
 permit!(ExecutionPermit);
 
-impl fmt::Debug for QuotaHold {
+impl fmt::Debug for Reserved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("QuotaHold").field("claim", &self.claim).field("stage", &self.stage).finish_non_exhaustive()
+        f.debug_struct("Reserved").field("claim", &self.claim).field("stage", &self.stage).finish_non_exhaustive()
     }
 }

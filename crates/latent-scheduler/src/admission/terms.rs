@@ -37,25 +37,25 @@ pub struct Terms {
 
 /// Everything the ledger needs to secure an admission.
 #[derive(Debug)]
-pub(super) struct Proposal {
+pub(super) struct Proposal<'a> {
     pub(super) terms: Terms,
     pub(super) claim: Claim,
-    pub(super) limits: Limits,
+    pub(super) limits: Limits<'a>,
     pub(super) feasibility: Feasibility,
 }
 
 /// Decides all that does not depend on what others have reserved.
-pub(super) fn propose(
-    config: &AdmissionConfig,
+pub(super) fn propose<'a>(
+    config: &'a AdmissionConfig,
     request: &AdmissionRequest<'_>,
     conditions: &Conditions<'_>,
-) -> Result<Proposal, Denial> {
+) -> Result<Proposal<'a>, Denial> {
     let (tenant, trust) = authorize(config, request)?;
     let policy =
         request.policy.ok_or(Denial::limit(Scope::Deployment, Dimension::Revision, Reason::RevisionNotAvailable))?;
-    let queue = config.queue[request.queue_class as usize];
-    let outer =
-        [(Scope::Node, config.node), (Scope::Tenant, tenant.quota), (Scope::Trust, trust.quota), (Scope::Queue, queue)];
+    let queue = &config.queue[request.queue_class as usize];
+    let (node, of_tenant, of_trust) = (&config.node, &tenant.quota, &trust.quota);
+    let outer = [(Scope::Node, node), (Scope::Tenant, of_tenant), (Scope::Trust, of_trust), (Scope::Queue, queue)];
     let layers = Layers::new(config.ceilings, request.budget, policy.capsule, policy.deployment);
     let least = layers.least();
     let restrictions =
@@ -64,7 +64,7 @@ pub(super) fn propose(
     check_payload(&outer, request.payload_bytes)?;
     layers.check_feasible()?;
     let offer = select_class(config, tenant, trust, (policy.threading, least.memory_bytes))?;
-    check_payload(&[(Scope::Cell, offer.quota)], request.payload_bytes)?;
+    check_payload(&[(Scope::Cell, &offer.quota)], request.payload_bytes)?;
     let now = conditions.clock.monotonic;
     pressure::check(config.pressure, conditions.pressure, now)?;
 
@@ -88,8 +88,9 @@ pub(super) fn propose(
         class: offer.class,
         fuel,
         memory_bytes,
+        account: None,
     };
-    let limits = Limits { node: config.node, tenant: tenant.quota, trust: trust.quota, queue, class: offer.quota };
+    let limits = Limits { node, tenant: of_tenant, trust: of_trust, queue, class: &offer.quota };
     let delay = conditions.observed_delay[offer.class as usize];
     let feasibility = Feasibility::new((now, deadline), offer, delay, config.margins);
     Ok(Proposal { terms, claim, limits, feasibility })
@@ -114,7 +115,7 @@ fn authorize<'a>(
     }
 }
 
-fn check_payload(quotas: &[(Scope, Quota)], bytes: u64) -> Result<(), Denial> {
+fn check_payload(quotas: &[(Scope, &Quota)], bytes: u64) -> Result<(), Denial> {
     match quotas.iter().find(|(_, quota)| bytes > quota.payload_bytes) {
         Some(&(scope, quota)) => {
             Err(Denial::over(scope, Dimension::Payload, Reason::PayloadTooLarge, bytes, quota.payload_bytes))

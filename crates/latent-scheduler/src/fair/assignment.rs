@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use latent_core::{PlatformError, TenantId};
 
@@ -30,6 +31,7 @@ pub struct Assignment {
     seat: Seat,
     lease: Unentered,
     permit: ExecutionPermit,
+    since: Instant,
 }
 
 /// A cell that the backend has entered. Dropping it quarantines the cell, and then refunds the quota.
@@ -53,8 +55,14 @@ pub struct Disposed {
 }
 
 impl Assignment {
-    pub(super) fn new(seat: Seat, lease: Unentered, permit: ExecutionPermit) -> Self {
-        Self { seat, lease, permit }
+    pub(super) fn new(seat: Seat, lease: Unentered, permit: ExecutionPermit, since: Instant) -> Self {
+        Self { seat, lease, permit, since }
+    }
+
+    /// When it was made: the time of the last look for a stop.
+    #[must_use]
+    pub fn since(&self) -> Instant {
+        self.since
     }
 
     /// The cell's lease.
@@ -75,7 +83,7 @@ impl Assignment {
 
     /// Returns the cell, in which nothing has run, and keeps the quota.
     pub fn give_back(self) -> ExecutionPermit {
-        let Self { lease, seat, permit } = self;
+        let Self { lease, seat, permit, since: _ } = self;
         drop(seat);
         drop(lease);
         permit
@@ -95,20 +103,24 @@ impl Entered {
 
     /// Returns the cell for reuse, after the backend has proved its cleanup. Dropping the future before it is
     /// ready counts as dropping the run.
-    pub async fn release(self) -> Disposed {
+    pub fn release(self) -> impl Future<Output = Disposed> {
         let Self { lease, seat, permit } = self;
         let pool = seat.vacate();
-        // A future that is dropped at the await drops the lease with the pool's future, and the permit after it.
-        let result = pool.release(lease).await;
-        Disposed { result, permit }
+        // Whenever the future is dropped, the lease goes before the permit: alone or with the pool's future.
+        async move {
+            let result = pool.release(lease).await;
+            Disposed { result, permit }
+        }
     }
 
     /// Takes the cell out of reuse, because cleanup could not be proved.
-    pub async fn quarantine(self, reason: &str) -> Disposed {
+    pub fn quarantine(self, reason: &str) -> impl Future<Output = Disposed> {
         let Self { lease, seat, permit } = self;
         let pool = seat.vacate();
-        let result = pool.quarantine(lease, reason).await;
-        Disposed { result, permit }
+        async move {
+            let result = pool.quarantine(lease, reason).await;
+            Disposed { result, permit }
+        }
     }
 }
 

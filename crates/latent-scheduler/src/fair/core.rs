@@ -86,11 +86,8 @@ impl<W, L> FairCore<W, L> {
         match () {
             () if self.shut_down => Direct::Refused(Refusal::ShuttingDown),
             () if self.rules.queue_capacity == 0 => Direct::Refused(self.full()),
-            () if !self.turns.is_idle() || !self.turns.may_start(tenant) => Direct::Wait,
-            () => {
-                self.turns.start(tenant);
-                Direct::Ask
-            }
+            () if !self.turns.is_idle() || !self.turns.start_within_cap(tenant) => Direct::Wait,
+            () => Direct::Ask,
         }
     }
 

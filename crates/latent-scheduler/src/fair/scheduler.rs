@@ -115,30 +115,36 @@ impl LocalScheduler {
     ///
     /// # Errors
     /// [`Unassigned`], with the quota: stopped by the latch or the deadline, or refused (`scheduler.limit`).
-    pub async fn assign(&self, permit: AdmissionPermit, latch: &StopLatch) -> Result<Assignment, Unassigned> {
+    pub fn assign<'a>(
+        &'a self,
+        permit: AdmissionPermit,
+        latch: &'a StopLatch,
+    ) -> impl Future<Output = Result<Assignment, Unassigned>> + 'a {
         let class = permit.class();
-        let refused = |refusal: Refusal| UnassignedReason::Refused(refusal.into_error(class));
-        let Some(queue) = &self.classes[class as usize] else {
-            return Err(unassigned(refused(Refusal::UnknownClass), permit));
-        };
-        if let Some(reason) = self.stopped(class, latch, permit.deadline()) {
-            return Err(unassigned(reason, permit));
-        }
-        let ask = Ask::of(&permit);
-        let granted = match direct(queue, ask) {
-            Ok(granted) => Ok(granted),
-            Err(Indirect::Refused(refusal)) => Err(Ended::Refused(refusal)),
-            Err(Indirect::Wait(ask)) => {
-                let (deadline, place) = (permit.deadline(), Place::Outside(ask));
-                let cleanup_grace = self.cleanup_grace;
-                let lease = Waiting { class: queue, latch, deadline, cleanup_grace, place, timer: None }.await;
-                lease.map(|lease| (lease, Seat::new(Arc::clone(queue), permit.tenant().clone())))
+        // A block, because the future of an async function would have room for the permit twice.
+        async move {
+            let refused = |refusal: Refusal| UnassignedReason::Refused(refusal.into_error(class));
+            let Some(queue) = &self.classes[class as usize] else {
+                return Err(unassigned(refused(Refusal::UnknownClass), permit));
+            };
+            if let Some(reason) = self.stopped(class, latch, (now(), permit.deadline())) {
+                return Err(unassigned(reason, permit));
             }
-        };
-        match granted {
-            Ok((lease, seat)) => self.accept((lease, seat), permit, latch),
-            Err(Ended::Stopped(cause)) => Err(unassigned(UnassignedReason::Stopped(cause), permit)),
-            Err(Ended::Refused(refusal)) => Err(unassigned(refused(refusal), permit)),
+            let granted = match direct(queue, Ask::of(&permit)) {
+                Ok(granted) => Ok(granted),
+                Err(Indirect::Refused(refusal)) => Err(Ended::Refused(refusal)),
+                Err(Indirect::Wait(ask)) => {
+                    let (deadline, place) = (permit.deadline(), Place::Outside(ask));
+                    let cleanup_grace = self.cleanup_grace;
+                    let lease = Waiting { class: queue, latch, deadline, cleanup_grace, place, timer: None }.await;
+                    lease.map(|lease| (lease, Seat::new(Arc::clone(queue), permit.tenant().clone())))
+                }
+            };
+            match granted {
+                Ok((lease, seat)) => self.accept((lease, seat), permit, latch),
+                Err(Ended::Stopped(cause)) => Err(unassigned(UnassignedReason::Stopped(cause), permit)),
+                Err(Ended::Refused(refusal)) => Err(unassigned(refused(refusal), permit)),
+            }
         }
     }
 
@@ -183,7 +189,6 @@ impl LocalScheduler {
     }
 
     /// Takes a cell for an activation: check, turn the permit, check again, hand out.
-    #[expect(clippy::result_large_err, reason = "the error hands the reservation back")]
     fn accept(
         &self,
         (lease, seat): (CellLease, Seat),
@@ -198,16 +203,22 @@ impl LocalScheduler {
             return Err(unassigned(reason, permit));
         }
         let permit = permit.into_running();
-        match self.stopped(class, latch, deadline) {
+        let at = now();
+        match self.stopped(class, latch, (at, deadline)) {
             Some(reason) => Err(Unassigned { reason, quota: permit.into_hold() }),
-            None => Ok(Assignment::new(seat, lease, permit)),
+            None => Ok(Assignment::new(seat, lease, permit, at)),
         }
     }
 
     /// Cancel, then shutdown, then the deadline, then a stopped transport.
-    fn stopped(&self, class: CellClass, latch: &StopLatch, deadline: Instant) -> Option<UnassignedReason> {
+    fn stopped(
+        &self,
+        class: CellClass,
+        latch: &StopLatch,
+        (at, deadline): (Instant, Instant),
+    ) -> Option<UnassignedReason> {
         let called_off = self.called_off(class, latch);
-        called_off.or_else(|| latch.checkpoint(now(), Some(deadline)).map(UnassignedReason::Stopped))
+        called_off.or_else(|| latch.checkpoint(at, Some(deadline)).map(UnassignedReason::Stopped))
     }
 
     /// Cancel, then shutdown.

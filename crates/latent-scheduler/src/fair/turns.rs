@@ -4,6 +4,7 @@
 //! granted and at no other time. A tenant is known while it has entries or cells.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,17 @@ pub(super) struct TurnRules {
     pub(super) tenant_cells_max: Option<usize>,
 }
 
+impl TurnRules {
+    /// How many cells a tenant may have while there are `others`. At least one.
+    fn cap(&self, others: bool) -> usize {
+        match self.tenant_cells_max {
+            Some(max) => max,
+            None if others => (self.cells - 1).max(1),
+            None => self.cells,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct TenantTurn {
     /// Its place in the order of turns, while it has entries.
@@ -39,6 +51,13 @@ struct TenantTurn {
     by_arrival: BTreeMap<Ticket, Instant>,
     /// Cells that it has, promised ones included.
     cells: usize,
+}
+
+impl TenantTurn {
+    /// Without entries and cells.
+    fn is_idle(&self) -> bool {
+        self.by_rank.is_empty() && self.cells == 0
+    }
 }
 
 /// The turns of all tenants in one class.
@@ -63,11 +82,21 @@ impl Turns {
         self.order.is_empty()
     }
 
-    /// Whether one more cell for the tenant is within its cap.
-    pub(super) fn may_start(&self, tenant: &TenantId) -> bool {
-        let known = self.tenants.get(tenant);
-        let others = self.tenants.len() > usize::from(known.is_some());
-        known.map_or(0, |tenant| tenant.cells) < self.cap(others)
+    /// Counts one more cell for the tenant, if that is within its cap.
+    pub(super) fn start_within_cap(&mut self, tenant: &TenantId) -> bool {
+        let (known, rules) = (self.tenants.len(), self.rules);
+        match self.tenants.entry(tenant.clone()) {
+            Entry::Occupied(mut tenant) => {
+                let within = tenant.get().cells < rules.cap(known > 1);
+                tenant.get_mut().cells += usize::from(within);
+                within
+            }
+            // The cap is never zero.
+            Entry::Vacant(place) => {
+                place.insert(TenantTurn { cells: 1, ..TenantTurn::default() });
+                true
+            }
+        }
     }
 
     /// Puts an entry in its tenant's turn; a newcomer's turn is the last.
@@ -99,7 +128,7 @@ impl Turns {
     /// as many tenants as there are cells, because each of them has some.
     pub(super) fn select(&self, now: Instant) -> Option<Ticket> {
         let others = self.tenants.len() > 1;
-        let cap = self.cap(others);
+        let cap = self.rules.cap(others);
         let of = |tenant| self.tenants.get(tenant).filter(|tenant| tenant.cells < cap);
         let tenant = self.order.values().find_map(of)?;
         let (&oldest, &since) = tenant.by_arrival.first_key_value()?;
@@ -124,23 +153,20 @@ impl Turns {
     }
 
     /// The tenant has one cell more.
-    pub(super) fn start(&mut self, tenant: &TenantId) {
-        match self.tenants.get_mut(tenant) {
-            Some(tenant) => tenant.cells += 1,
-            None => {
-                self.tenants.insert(tenant.clone(), TenantTurn { cells: 1, ..TenantTurn::default() });
-            }
-        }
+    fn start(&mut self, tenant: &TenantId) {
+        self.tenants.entry(tenant.clone()).or_default().cells += 1;
     }
 
     /// The tenant has one cell less.
     pub(super) fn finish(&mut self, tenant: &TenantId) {
-        match self.tenants.get_mut(tenant).map(|tenant| (tenant.cells.checked_sub(1), tenant)) {
-            Some((Some(cells), of)) => {
-                of.cells = cells;
-                self.forget_if_idle(tenant);
-            }
-            _ => self.unsound = true,
+        let Entry::Occupied(mut tenant) = self.tenants.entry(tenant.clone()) else { return self.unsound = true };
+        let of = tenant.get_mut();
+        match of.cells.checked_sub(1) {
+            Some(cells) => of.cells = cells,
+            None => return self.unsound = true,
+        }
+        if of.is_idle() {
+            tenant.remove();
         }
     }
 
@@ -167,23 +193,13 @@ impl Turns {
             () if self.tenants.values().any(|tenant| tenant.by_rank.len() != tenant.by_arrival.len()) => {
                 Err("an entry is in one order only")
             }
-            () if self.tenants.values().any(|tenant| tenant.by_rank.is_empty() && tenant.cells == 0) => {
-                Err("a tenant without entries and cells is kept")
-            }
+            () if self.tenants.values().any(TenantTurn::is_idle) => Err("a tenant without entries and cells is kept"),
             () => Ok(()),
         }
     }
 
-    fn cap(&self, others: bool) -> usize {
-        match self.rules.tenant_cells_max {
-            Some(max) => max,
-            None if others => (self.rules.cells - 1).max(1),
-            None => self.rules.cells,
-        }
-    }
-
     fn forget_if_idle(&mut self, tenant: &TenantId) {
-        if self.tenants.get(tenant).is_some_and(|tenant| tenant.by_rank.is_empty() && tenant.cells == 0) {
+        if self.tenants.get(tenant).is_some_and(TenantTurn::is_idle) {
             self.tenants.remove(tenant);
         }
     }

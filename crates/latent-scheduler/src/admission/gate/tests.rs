@@ -618,6 +618,7 @@ fn counters_near_their_maximum_fail_closed_and_never_wrap() {
             class: CellClass::Standard,
             fuel: 0,
             memory_bytes: 0,
+            account: None,
         };
         admission.ledger().decide(|books| books.seed(&request_claim, usage));
         let observed_delay = [Duration::ZERO; 5];
@@ -659,8 +660,9 @@ fn a_refund_of_what_was_never_reserved_leaves_the_counters_high_and_fails_the_au
         class: CellClass::Standard,
         fuel: 1,
         memory_bytes: 1,
+        account: None,
     };
-    ledger.refund(claim(), Stage::Running);
+    ledger.refund(&claim(), Stage::Running);
     assert_eq!(ledger.snapshot(), Usage::default());
     assert!(ledger.audit().unwrap_err().message().contains("had not been reserved"));
     // In debug builds its drop would count the books once more, and fail.

@@ -2,7 +2,8 @@
 //! transport is lost, its supervisor; and what is left of them afterwards.
 //!
 //! [`plan`] says what becomes of each, [`house`] is the node, [`caller`] lives them, [`filed`] compares their records,
-//! [`race`] looks at fairness and [`checks`] decides. [`stalling`] keeps code from becoming ready. As in
+//! [`race`] looks at fairness and [`checks`] decides. [`stalling`] keeps code from becoming ready, [`spares`]
+//! keeps cells for those that are lost. As in
 //! [`endurance`](crate::endurance) there are ten parts; between two nothing is under way, and the first is the warm-up.
 
 pub mod caller;
@@ -11,6 +12,7 @@ pub mod filed;
 pub mod house;
 pub mod plan;
 pub mod race;
+pub mod spares;
 pub mod stalling;
 
 use std::io::{self, Write};
@@ -27,7 +29,7 @@ use crate::endurance::table;
 use caller::Caller;
 use checks::{Accounts, Evidence};
 use filed::Part;
-use house::{House, TENANTS};
+use house::{House, Rooms, TENANTS};
 use plan::{Column, DropOneIn, LEGEND, Plan};
 use race::Race;
 
@@ -37,9 +39,6 @@ const PARTS: u64 = 10;
 /// About how much running work a run drops that drops any.
 const DROPS: u64 = 300;
 
-/// Cells that are left when all that is to be dropped has been.
-const CELLS_LEFT: u64 = 16;
-
 /// How long the node may take to come to rest after a part.
 const REST: Duration = Duration::from_secs(30);
 
@@ -48,9 +47,9 @@ const REST: Duration = Duration::from_secs(30);
 pub struct Options {
     /// Activations, rounded up so that each tenant has as many in each part; few thousand may miss a way of ending.
     pub calls: u64,
-    /// Cells of the pool; where running work is dropped, there is a cell more for each.
+    /// Cells of the pool that are in use. Where running work is dropped, there is a spare one for each that is lost.
     pub cells: u32,
-    /// Tasks that call at once besides one for each cell. Half of all are the first tenant's.
+    /// Tasks that call at once, besides one for each cell in use. Half of all are the first tenant's.
     pub waiting: usize,
     /// What the plans follow from.
     pub seed: u64,
@@ -61,8 +60,10 @@ pub struct Options {
 /// A run as its options make it.
 struct Run {
     calls: u64,
-    cells: u32,
+    /// Cells in use at any time.
+    in_use: u32,
     callers: usize,
+    /// Activations that are dropped while they run. Each costs a cell, for which there is a spare one.
     drops: u64,
     drop_one_in: DropOneIn,
 }
@@ -75,8 +76,8 @@ impl Run {
         let drop_one_in = drop_running.then_some((calls / DROPS) | 1);
         let dropped = |number: &u64| Plan::of(seed, *number, drop_one_in).0 == Column::DropRunning;
         let drops = drop_one_in.map_or(0, |_| (0..calls).filter(dropped).count() as u64);
-        let cells = if drop_running { u32::try_from(CELLS_LEFT + drops).unwrap_or(u32::MAX) } else { cells };
-        Self { calls, cells, callers: cells as usize + waiting, drops, drop_one_in }
+        let callers = cells as usize + waiting;
+        Self { calls, in_use: cells, callers, drops, drop_one_in }
     }
 
     /// The activations of one part.
@@ -95,15 +96,17 @@ impl Run {
 #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 pub async fn run(options: Options, out: &mut impl Write) -> io::Result<bool> {
     let run = Run::of(options);
-    let (cells, seed) = (run.cells as usize, options.seed);
     // As many as a part has: each part finds all its records, and the journal is full after the first.
     let retained = usize::try_from(run.part()).unwrap_or(usize::MAX);
-    let house = Arc::new(House::new(run.cells, run.callers, retained, seed));
+    let (spares, seed) = (u32::try_from(run.drops).unwrap_or(u32::MAX), options.seed);
+    let rooms = Rooms { cells: run.in_use.saturating_add(spares), spares, callers: run.callers, retained };
+    let cells = rooms.cells as usize;
+    let house = Arc::new(House::new(rooms, seed));
     house.prepare().await;
     let caller = Arc::new(Caller { house: house.clone(), seed, drop_one_in: run.drop_one_in });
     writeln!(
         out,
-        "{} activations of {TENANTS} tenants over {cells} cells, {} at once, seed {seed}; {:?}\n{LEGEND}",
+        "{} activations of {TENANTS} tenants over {cells} cells, {spares} of them spare, {} at once, seed {seed}; {:?}\n{LEGEND}",
         run.calls,
         run.callers,
         house.node.backend.report()
@@ -163,6 +166,8 @@ async fn live_all(caller: &Arc<Caller>, numbers: Range<u64>, race: &Arc<Race>, c
                     }
                     caller.live(number, &mut part).await;
                     race.ended(number);
+                    // As if the next one came over a network: others on this thread have their turn first.
+                    tokio::task::yield_now().await;
                 }
             });
         }
@@ -197,6 +202,10 @@ fn verdict(out: &mut impl Write, evidence: &Evidence<'_>) -> io::Result<bool> {
     }
     writeln!(out, "{} ended without a cell", all.tally.total() - all.tally.granted)?;
     writeln!(out, "done of their shares at a first finish, at least, in percent: {least_percent:?}")?;
-    writeln!(out, "{accounts:#?}")?;
+    let Accounts { pool, scheduler, ledger, journal, supervisor, runtime, spares, sink } = accounts;
+    writeln!(
+        out,
+        "{pool:?}\n{scheduler:?}\n{ledger:?}\n{journal:?}\n{supervisor:?}\n{runtime:?}\n{spares} spare cells left; sink {sink:?}"
+    )?;
     table::verdict(out, &evidence.checks())
 }

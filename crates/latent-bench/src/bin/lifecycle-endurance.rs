@@ -16,13 +16,13 @@ struct Arguments {
     /// How many activations.
     #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(4_000..=1_000_000_000))]
     calls: u64,
-    /// How many cells; with --drop-running as many as are given up, and 16.
+    /// How many cells are in use at a time.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=256))]
     cells: u32,
-    /// How many tasks call at once besides one for each cell.
+    /// How many tasks call at once, besides one for each cell in use.
     #[arg(long, default_value_t = 52, value_parser = clap::value_parser!(u32).range(28..=4096))]
     waiting: u32,
-    /// Drops about 300 activations while they run, each of which costs a cell.
+    /// Drops about 300 activations while they run as well. Each costs a cell, for which there is a spare one.
     #[arg(long)]
     drop_running: bool,
     /// What the plans follow from: the same seed plans the same lives.

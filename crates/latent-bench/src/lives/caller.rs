@@ -9,7 +9,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use latent_activation::{CancelDisposition, LifecyclePhase};
-use latent_core::{PlatformError, SystemWallClock, WallClock as _};
+use latent_core::{PlatformError, SystemWallClock, TerminalState, WallClock as _};
 use latent_node::{ActivationArrival, ActivationHandle, ActivationReceipt};
 
 use super::filed::{Filed, Part};
@@ -43,12 +43,15 @@ struct Lived {
     judged: Result<(), String>,
 }
 
+/// The end of an activation whose deadline would pass in the queue, as far as can be told from those that wait.
+const INFEASIBLE: Expected = Expected::Failed(TerminalState::Rejected, "admission.limit");
+
 impl Caller {
     /// Lives the activation of this number, and enters it with whatever was wrong about it.
     pub async fn live(&self, number: u64, part: &mut Part) {
         let (column, plan) = Plan::of(self.seed, number, self.drop_one_in);
         let lived = match plan {
-            Plan::Left(call) => self.left(number, call).await,
+            Plan::Left(call) => self.left(number, call, part).await,
             Plan::Stopped { stop: stop @ (Stop::Cancel | Stop::Drop), place, guest } => {
                 self.stopped(number, (stop, place, guest), part).await
             }
@@ -65,9 +68,9 @@ impl Caller {
         debug_assert!(column != Column::DropRunning || self.drop_one_in.is_some());
     }
 
-    async fn left(&self, number: u64, call: Call) -> Result<Lived, PlatformError> {
+    async fn left(&self, number: u64, call: Call, part: &mut Part) -> Result<Lived, PlatformError> {
         let (house, guests) = (&self.house, &self.house.guests);
-        let expected = guests.expected(call);
+        let mut expected = guests.expected(call);
         let mut request = house.request(number, guests.target(call));
         match call {
             Call::Fuel { granted } => request.budget.fuel = Some(granted),
@@ -78,6 +81,10 @@ impl Caller {
             _ => {}
         }
         let receipt = house.manager.start(request)?.await;
+        if matches!(call, Call::Deadline { .. }) && judge_outcome(&INFEASIBLE, &receipt.outcome).is_ok() {
+            expected = INFEASIBLE;
+            part.infeasible += 1;
+        }
         let used = &receipt.consumption;
         let sink = &house.node.sink;
         let logs =
@@ -103,6 +110,9 @@ impl Caller {
         // One that was to be dropped in the queue, and got a cell at once, is cancelled instead.
         if stop == Stop::Drop && seen == place {
             drop(handle);
+            if seen == Place::Running {
+                self.house.spares.replace_one();
+            }
             return Ok(Lived { expected: Expected::abandoned(), granted: seen == Place::Running, judged: Ok(()) });
         }
         Ok(self.cancelled(handle, number, seen).await)

@@ -32,6 +32,8 @@ pub struct Accounts {
     pub supervisor: Result<CleanupSupervisorSnapshot, CleanupDiscrepancy>,
     /// The backend.
     pub runtime: RuntimeResourceSnapshot,
+    /// Cells that are still kept out of use.
+    pub spares: usize,
     /// Bytes of log records in the sink, and records that it lost.
     pub sink: (u64, u64),
 }
@@ -49,6 +51,7 @@ impl Accounts {
             journal: parts.journal.audit(),
             supervisor: house.supervisor.audit(),
             runtime: house.node.backend.resources(),
+            spares: house.spares.left(),
             sink: house.node.sink.usage(),
         }
     }
@@ -69,9 +72,9 @@ impl Accounts {
         let wanted = CellPoolSnapshot {
             class: CellClass::Standard,
             capacity,
-            available: capacity.saturating_sub(quarantined),
+            available: capacity.saturating_sub(quarantined + self.spares),
             queue_depth: 0,
-            active_leases: 0,
+            active_leases: self.spares,
             quarantined,
         };
         self.pool.as_ref() == Ok(&wanted)
@@ -132,6 +135,7 @@ impl Evidence<'_> {
         let least = self.least_percent.iter().min().copied().unwrap_or(0);
         let in_queue = [Column::CancelQueued, Column::DropQueued].map(|column| tally.ended()[column as usize]);
         let in_queue: u64 = in_queue.iter().sum();
+        let deadlines = tally.ended()[Column::Deadline as usize];
         let mut checks = vec![
             check(
                 right == *calls,
@@ -146,7 +150,11 @@ impl Evidence<'_> {
                 format!("{} found a cell at once where they were to wait, at most {} may", all.overtaken, in_queue / 2),
             ),
             check(
-                accounts.pool_is_exact(*cells, lost),
+                all.infeasible < deadlines,
+                format!("of {deadlines} deadlines {} were refused ahead, the others passed", all.infeasible),
+            ),
+            check(
+                accounts.pool_is_exact(*cells, lost) && accounts.spares == 0,
                 format!("the pool is exact: of {cells} cells {lost} quarantined, one for each drop of running work"),
             ),
             check(accounts.queue_is_empty(), "the scheduler's books are right, nobody waits".to_owned()),

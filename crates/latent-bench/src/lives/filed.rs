@@ -36,6 +36,8 @@ pub struct Part {
     pub tally: Tally<{ Column::ALL.len() }>,
     /// Those that were to be stopped in the queue, and were running by then.
     pub overtaken: u64,
+    /// Those whose deadline was refused ahead, because it would pass in the queue.
+    pub infeasible: u64,
     /// Those that were transferred to the supervisor.
     pub transferred: u64,
     filed: Vec<Filed>,
@@ -51,6 +53,7 @@ impl Part {
     pub fn add(&mut self, mut other: Self) {
         self.tally.add(other.tally);
         self.overtaken += other.overtaken;
+        self.infeasible += other.infeasible;
         self.transferred += other.transferred;
         self.filed.append(&mut other.filed);
     }

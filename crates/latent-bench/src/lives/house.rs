@@ -6,13 +6,13 @@ use std::time::Duration;
 use latent_activation::ActivationRequest;
 use latent_core::id::ID_BYTES_MAX;
 use latent_core::{ActivationId, FunctionTarget, Payload, ServiceName, TenantId};
-use latent_executor::ComponentArtifact;
+use latent_executor::{ComponentArtifact, ExecutionBackend as _, OwnedRepository};
 use latent_node::{
     CLEANUP_GRACE_MAX, CleanupSupervisor, CleanupSupervisorConfig, LocalActivationManager, LocalActivationManagerConfig,
 };
 use latent_wasmtime::EngineSettings;
-use tokio::task::JoinHandle;
 
+use super::spares::Spares;
 use super::stalling::StallingRepository;
 use crate::endurance::guests::{Guest, Guests, Target};
 use crate::lifecycle::{LifecycleNode, Size, request};
@@ -25,6 +25,19 @@ const STALLED: &str = "stalled";
 /// Longer than any run, so that records go only when there are too many.
 const RETENTION: Duration = Duration::from_hours(24);
 
+/// How large the node is.
+#[derive(Debug, Clone, Copy)]
+pub struct Rooms {
+    /// Its cells, spare ones included.
+    pub cells: u32,
+    /// Cells that are kept out of use until others are lost.
+    pub spares: u32,
+    /// Those who call at once.
+    pub callers: usize,
+    /// Records of ended activations that are kept.
+    pub retained: usize,
+}
+
 /// A node and those who use it.
 pub struct House {
     /// What the manager composes, and its counters.
@@ -33,23 +46,24 @@ pub struct House {
     pub manager: LocalActivationManager,
     /// The supervisor of that manager.
     pub supervisor: Arc<CleanupSupervisor>,
+    /// The cells that are kept out of use.
+    pub spares: Spares,
     /// The door.
     pub repository: Arc<StallingRepository>,
     /// What is called.
     pub guests: Guests,
     /// The tenants.
     pub tenants: [TenantId; TENANTS],
-    driver: JoinHandle<()>,
 }
 
 impl House {
-    /// A node with `cells` cells for `callers` at once, that keeps the records of `retained` ended activations.
-    /// Cleanups have as long as can be configured: this is about what is left, not about how soon.
+    /// A node of this size. Cleanups have as long as can be configured: this is about what is left, not about how soon.
     ///
     /// # Panics
     /// When this machine does not run the engine, or outside of a runtime.
     #[must_use]
-    pub fn new(cells: u32, callers: usize, retained: usize, seed: u64) -> Self {
+    pub fn new(rooms: Rooms, seed: u64) -> Self {
+        let Rooms { cells, spares, callers, retained } = rooms;
         // Each caller has one under way, and may have left another to the supervisor.
         let live = callers * 2;
         let mut settings = EngineSettings::for_cells(cells);
@@ -73,7 +87,10 @@ impl House {
             }
             node.deploy(tenant, &service(STALLED), &stalled);
         }
-        Self { node, manager, supervisor, repository, guests, tenants, driver: tokio::spawn(driver) }
+        // Ends with the supervisor.
+        tokio::spawn(driver);
+        let spares = Spares::of(&node.pool, spares as usize);
+        Self { node, manager, supervisor, spares, repository, guests, tenants }
     }
 
     /// Compiles what is not stalled, ahead of the first call.
@@ -81,7 +98,6 @@ impl House {
     /// # Panics
     /// When it does not compile.
     pub async fn prepare(&self) {
-        use latent_executor::{ExecutionBackend as _, OwnedRepository};
         for artifact in self.guests.artifacts() {
             let backend = &self.node.backend;
             let repository = OwnedRepository::new(self.repository.clone(), self.tenants[0].clone());
@@ -113,15 +129,6 @@ impl House {
     #[must_use]
     pub fn stalled(&self, number: u64) -> ActivationRequest {
         self.of_service(number, STALLED, ("fixture:echo/echo@0.1.0", "echo-string"), Payload::json("[\"never\"]"))
-    }
-
-    /// Stops the supervisor, and waits until its driver is through.
-    ///
-    /// # Panics
-    /// When the driver panicked.
-    pub async fn close(&mut self) {
-        self.supervisor.close();
-        (&mut self.driver).await.expect("the driver does not panic");
     }
 
     fn of_service(

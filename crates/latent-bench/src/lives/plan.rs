@@ -32,6 +32,9 @@ pub enum Column {
 pub const LEGEND: &str = "cancel, drop: preparing, queued, running, or new, which is before the first poll; \
                           gone: disconnected, late: beyond the transport's deadline, both anywhere";
 
+/// What half of the deadlines are later.
+const FAR_MILLIS: u64 = 30;
+
 impl Column {
     /// Every column, in order.
     pub const ALL: [Self; 17] = [
@@ -155,7 +158,7 @@ impl Plan {
             Column::Trap => Self::Left(Call::of_kind(Kind::Trap, &mut dice)),
             Column::Fuel => Self::Left(Call::of_kind(Kind::Fuel, &mut dice)),
             Column::Memory => Self::Left(Call::of_kind(Kind::Memory, &mut dice)),
-            Column::Deadline => Self::Left(Call::of_kind(Kind::Deadline, &mut dice)),
+            Column::Deadline => Self::Left(deadline(&mut dice)),
             Column::CancelPreparing => stopped(Stop::Cancel, Place::Preparing, &mut dice),
             Column::CancelQueued => stopped(Stop::Cancel, Place::Queued, &mut dice),
             Column::CancelRunning => stopped(Stop::Cancel, Place::Running, &mut dice),
@@ -168,6 +171,12 @@ impl Plan {
         };
         (column, plan)
     }
+}
+
+/// A deadline within which nothing gets through the queue, or one that leaves time to run.
+fn deadline(dice: &mut Dice) -> Call {
+    let millis = 2 + dice.below(4) + FAR_MILLIS * dice.below(2);
+    Call::Deadline { guest: dice.endless(), millis }
 }
 
 fn stopped(stop: Stop, place: Place, dice: &mut Dice) -> Plan {

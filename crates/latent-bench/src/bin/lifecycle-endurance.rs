@@ -14,7 +14,7 @@ const WORKER_THREADS: usize = 2;
 #[derive(Debug, Parser)]
 struct Arguments {
     /// How many activations.
-    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(4_000..=1_000_000_000))]
+    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(40_000..=1_000_000_000))]
     calls: u64,
     /// How many cells are in use at a time.
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=256))]

@@ -15,7 +15,7 @@ use crate::endurance::checks::{Check, Sample, check, growth_checks};
 
 /// The least that each tenant has to have done of its share when the first has done all, in percent. One tenant has half
 /// of all callers: first come, first served would leave the others at about 14.
-const FAIR_PERCENT: u64 = 66;
+const FAIR_PERCENT: u64 = 50;
 
 /// The accounts of everything that a manager composes, at one moment, counted out.
 #[derive(Debug)]

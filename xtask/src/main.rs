@@ -1,4 +1,4 @@
-//! The repository's own commands: `tidy`, `conformance`, and the two long ones that run the bench crate.
+//! The repository's own commands: `tidy`, `conformance`, and the long ones that run the bench crate.
 //!
 //! Invariant: nothing here links a crate of the project, so a check still runs when the code does not build.
 
@@ -23,6 +23,7 @@ usage: cargo xtask COMMAND
   tidy               layout, dependency arrows, fences, error pages, links, decision records
   conformance        every row of docs/conformance.md has a test, a gate or a reason; --list prints all tests
   endurance [ARGS]   runs `endurance` of latent-bench, e.g. `cargo xtask endurance --calls 100000`
+  lifecycle [ARGS]   runs `lifecycle-endurance` of latent-bench, e.g. `cargo xtask lifecycle --drop-running`
   crash [ARGS]       runs `crash` of latent-bench, e.g. `cargo xtask crash --cycles 200`
   simulate [--seeds N] [--from S]
                      runs N seeds (2000), from seed S (0) on, of the simulation of latent-node
@@ -39,6 +40,9 @@ fn main() -> ExitCode {
         ("conformance", [option]) if option == "--list" => check(conformance::list),
         ("tidy" | "conformance", _) => return usage(&format!("`{command}` does not take `{}`", rest.join(" "))),
         ("endurance", _) => cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "endurance"], rest),
+        ("lifecycle", _) => {
+            cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "lifecycle-endurance"], rest)
+        }
         ("crash", _) => cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "crash"], rest),
         ("simulate", _) => match simulate::Seeds::parse(rest) {
             Ok(seeds) => simulate::run(seeds),

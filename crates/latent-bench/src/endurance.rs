@@ -1,13 +1,15 @@
 //! The endurance run: many activations that end in every way, over few cells, and what is left of them afterwards.
 //!
 //! [`mix`] says what is called, [`caller`] calls it, [`judge`] compares each end with the one it was meant to have,
-//! [`tally`] counts and [`checks`] decides. The calls are made in ten parts; between two parts nothing is under way, so
+//! [`tally`] counts, [`table`] prints and [`checks`] decides. The calls are made in ten parts; between two parts nothing is under way, so
 //! that what the process then holds is what it keeps. The first part is the warm-up.
 
 pub mod caller;
 pub mod checks;
+pub mod guests;
 pub mod judge;
 pub mod mix;
+pub mod table;
 pub mod tally;
 
 use std::io::{self, Write};
@@ -28,6 +30,9 @@ use tally::Tally;
 
 /// The parts of a run.
 const PARTS: u64 = 10;
+
+/// The columns of the table.
+const KINDS: usize = Kind::ALL.len();
 
 /// How much to run.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +66,7 @@ pub async fn run(options: Options, out: &mut impl Write) -> io::Result<bool> {
         "{calls} activations over {cells} cells, {concurrency} at once, seed {seed}; {:?}",
         node.backend.report()
     )?;
-    heading(out)?;
+    table::heading(out, Kind::ALL.map(Kind::as_str))?;
     let started = Instant::now();
     let mut tally = Tally::default();
     let mut samples = Vec::new();
@@ -71,7 +76,7 @@ pub async fn run(options: Options, out: &mut impl Write) -> io::Result<bool> {
         tally.add(call_all(&caller, numbers, concurrency).await);
         busy_pauses += usize::from(!Accounts::of(&node).is_idle(capacity));
         let sample = Sample::take();
-        row(out, started.elapsed().as_secs_f64(), &tally, sample)?;
+        table::row(out, started.elapsed().as_secs_f64(), &tally, sample)?;
         samples.push(sample);
     }
     let accounts = Accounts::of(&node);
@@ -81,7 +86,7 @@ pub async fn run(options: Options, out: &mut impl Write) -> io::Result<bool> {
 }
 
 /// Makes the calls of these numbers: the tasks draw them from one counter.
-async fn call_all(caller: &Arc<Caller>, numbers: Range<u64>, concurrency: usize) -> Tally {
+async fn call_all(caller: &Arc<Caller>, numbers: Range<u64>, concurrency: usize) -> Tally<KINDS> {
     let next = Arc::new(AtomicU64::new(numbers.start));
     let mut tasks = JoinSet::new();
     for _ in 0..concurrency {
@@ -104,26 +109,6 @@ async fn call_all(caller: &Arc<Caller>, numbers: Range<u64>, concurrency: usize)
     sum
 }
 
-fn heading(out: &mut impl Write) -> io::Result<()> {
-    write!(out, "{:>8} {:>7} {:>7} {:>4} {:>7}", "calls", "seconds", "RSS MiB", "fds", "threads")?;
-    for kind in Kind::ALL {
-        write!(out, " {:>8}", kind.as_str())?;
-    }
-    writeln!(out, " {:>8}", "wrong")
-}
-
-#[expect(clippy::cast_precision_loss, reason = "one decimal of a mebibyte needs no 52 bits")]
-fn row(out: &mut impl Write, seconds: f64, tally: &Tally, sample: Sample) -> io::Result<()> {
-    let Sample { resident_bytes, descriptors, threads } = sample;
-    let resident = resident_bytes as f64 / f64::from(1 << 20);
-    write!(out, "{:>8} {seconds:>7.1} {resident:>7.1} {descriptors:>4} {threads:>7}", tally.total())?;
-    for kind in Kind::ALL {
-        write!(out, " {:>8}", tally.of(kind))?;
-    }
-    writeln!(out, " {:>8}", tally.mismatches)?;
-    out.flush()
-}
-
 fn verdict(out: &mut impl Write, evidence: &Evidence<'_>) -> io::Result<bool> {
     for wrong in &evidence.tally.first {
         writeln!(out, "wrong: {wrong}")?;
@@ -136,11 +121,5 @@ fn verdict(out: &mut impl Write, evidence: &Evidence<'_>) -> io::Result<bool> {
         Err(broken) => writeln!(out, "{broken}")?,
     }
     writeln!(out, "{runner:?}\n{runtime:?}")?;
-    let checks = evidence.checks();
-    for check in &checks {
-        writeln!(out, "{} {}", if check.passed { "ok  " } else { "FAIL" }, check.sentence)?;
-    }
-    let failed = checks.iter().filter(|check| !check.passed).count();
-    writeln!(out, "{} passed, {failed} failed", checks.len() - failed)?;
-    Ok(failed == 0)
+    table::verdict(out, &evidence.checks())
 }

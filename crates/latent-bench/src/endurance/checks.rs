@@ -96,7 +96,7 @@ pub struct Evidence<'a> {
     /// Cells that the pool was made with.
     pub cells: usize,
     /// What came of them.
-    pub tally: &'a Tally,
+    pub tally: &'a Tally<{ Kind::ALL.len() }>,
     /// After the warm-up.
     pub warm: Sample,
     /// At the end.
@@ -122,12 +122,10 @@ impl Evidence<'_> {
     pub fn checks(&self) -> Vec<Check> {
         let Self { tally, warm, end, accounts, .. } = self;
         let as_expected = tally.total().saturating_sub(tally.mismatches);
-        let rarest = Kind::ALL.iter().map(|kind| tally.of(*kind)).min().unwrap_or(0);
+        let rarest = tally.ended().iter().min().copied().unwrap_or(0);
         let quarantined = accounts.pool.as_ref().map_or(usize::MAX, |pool| pool.quarantined);
         let runner = accounts.runner;
-        let growth = i128::from(end.resident_bytes) - i128::from(warm.resident_bytes);
-        let noise = RESIDENT_NOISE_BYTES.max(warm.resident_bytes / 100 * RESIDENT_NOISE_PERCENT);
-        vec![
+        let mut checks = vec![
             check(as_expected == self.calls, format!("{as_expected} of {} ended as expected", self.calls)),
             check(rarest > 0, format!("every way of ending occurred, the rarest {rarest} times")),
             check(accounts.pool_is_exact(self.cells), format!("the pool is exact, all {} cells free", self.cells)),
@@ -143,21 +141,31 @@ impl Evidence<'_> {
             check(accounts.runtime.is_idle(), "the runtime holds nothing but prepared code".to_owned()),
             check(accounts.sink == (0, 0), "every log record was collected, none lost".to_owned()),
             check(self.busy_pauses == 0, format!("{} pauses found anything held", self.busy_pauses)),
-            check(
-                end.descriptors == warm.descriptors,
-                format!("descriptors {} → {}", warm.descriptors, end.descriptors),
-            ),
-            check(end.threads == warm.threads, format!("threads {} → {}", warm.threads, end.threads)),
-            check(
-                growth <= i128::from(noise),
-                format!("resident memory grew by {} KiB, at most {} KiB is noise", growth / 1024, noise / 1024),
-            ),
-        ]
+        ];
+        checks.extend(growth_checks(*warm, *end));
+        checks
     }
 }
 
-fn check(passed: bool, sentence: String) -> Check {
+/// A check, judged.
+#[must_use]
+pub fn check(passed: bool, sentence: String) -> Check {
     Check { sentence, passed }
+}
+
+/// The checks that nothing grew from `warm` to `end`, but for noise in memory.
+#[must_use]
+pub fn growth_checks(warm: Sample, end: Sample) -> [Check; 3] {
+    let growth = i128::from(end.resident_bytes) - i128::from(warm.resident_bytes);
+    let noise = RESIDENT_NOISE_BYTES.max(warm.resident_bytes / 100 * RESIDENT_NOISE_PERCENT);
+    [
+        check(end.descriptors == warm.descriptors, format!("descriptors {} → {}", warm.descriptors, end.descriptors)),
+        check(end.threads == warm.threads, format!("threads {} → {}", warm.threads, end.threads)),
+        check(
+            growth <= i128::from(noise),
+            format!("resident memory grew by {} KiB, at most {} KiB is noise", growth / 1024, noise / 1024),
+        ),
+    ]
 }
 
 #[cfg(test)]

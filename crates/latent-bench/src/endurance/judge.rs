@@ -1,8 +1,7 @@
-//! Whether a call ended as it was meant to. Pure: reads the report and the guest's logs, nothing else.
+//! Whether a call ended as it was meant to. Pure: reads how it ended and the guest's logs, nothing else.
 
-use latent_core::{ActivationOutcome, Payload, TerminalState};
+use latent_core::{ActivationOutcome, BudgetConsumption, Payload, TerminalState};
 use latent_executor::LogRecord;
-use latent_node::ActivationReport;
 
 use super::mix::Call;
 
@@ -21,6 +20,15 @@ pub enum Expected {
 }
 
 impl Expected {
+    /// The terminal state and, of a failure, the detail kind.
+    #[must_use]
+    pub const fn end(&self) -> (TerminalState, Option<&'static str>) {
+        match self {
+            Self::Returned(_) | Self::Declared(_) => (TerminalState::Completed, None),
+            Self::Failed(state, kind) => (*state, Some(kind)),
+        }
+    }
+
     /// The guest's trap.
     #[must_use]
     pub const fn trap() -> Self {
@@ -39,6 +47,18 @@ impl Expected {
         Self::Failed(TerminalState::DeadlineExceeded, "activation.deadline-exceeded")
     }
 
+    /// A handle that was dropped.
+    #[must_use]
+    pub const fn abandoned() -> Self {
+        Self::Failed(TerminalState::Cancelled, "activation.abandoned")
+    }
+
+    /// A transport that went away.
+    #[must_use]
+    pub const fn disconnected() -> Self {
+        Self::Failed(TerminalState::Cancelled, "activation.transport-stopped")
+    }
+
     /// An accepted cancel.
     #[must_use]
     pub const fn cancelled() -> Self {
@@ -46,12 +66,44 @@ impl Expected {
     }
 }
 
+/// How a call ended.
+#[derive(Debug, Clone, Copy)]
+pub struct End<'a> {
+    /// What its caller got.
+    pub outcome: &'a ActivationOutcome,
+    /// What it used.
+    pub used: &'a BudgetConsumption,
+    /// Whether it had a cell.
+    pub granted: bool,
+}
+
 /// Compares an activation's end with what was expected, and what it used with what it was granted.
 ///
 /// # Errors
 /// A sentence that says what was wrong.
-pub fn judge(call: Call, expected: &Expected, report: &ActivationReport, logs: &[LogRecord]) -> Result<(), String> {
-    let matches = match (expected, &report.outcome) {
+pub fn judge(call: Call, expected: &Expected, end: End<'_>, logs: &[LogRecord]) -> Result<(), String> {
+    judge_outcome(expected, end.outcome)?;
+    let used = end.used;
+    match call {
+        Call::Memory { granted_bytes, .. } if used.peak_memory_bytes > granted_bytes => {
+            Err(format!("used {} of {granted_bytes} bytes of memory", used.peak_memory_bytes))
+        }
+        // Memory shows that there was an instance; fuel does not, because the engine counts it in large steps.
+        Call::Cancel { .. } if !end.granted || used.peak_memory_bytes == 0 => {
+            Err("it was cancelled before it ran".to_owned())
+        }
+        Call::Output { lines } => judge_logs(lines, logs),
+        _ if logs.is_empty() => Ok(()),
+        _ => Err(format!("{} log records from a guest that writes none", logs.len())),
+    }
+}
+
+/// Compares what the caller of an activation got with what was expected.
+///
+/// # Errors
+/// A sentence that tells both.
+pub fn judge_outcome(expected: &Expected, outcome: &ActivationOutcome) -> Result<(), String> {
+    let matches = match (expected, outcome) {
         (Expected::Returned(wanted), ActivationOutcome::Succeeded { output }) => output == wanted,
         (Expected::Declared(wanted), ActivationOutcome::DeclaredError { error }) => error == wanted,
         (Expected::Failed(state, kind), ActivationOutcome::Failed { terminal_state, error }) => {
@@ -59,22 +111,10 @@ pub fn judge(call: Call, expected: &Expected, report: &ActivationReport, logs: &
         }
         _ => false,
     };
-    if !matches {
-        return Err(format!("expected {}, got {}", shortened(expected), shortened(&report.outcome)));
+    if matches {
+        return Ok(());
     }
-    let used = &report.consumption;
-    match call {
-        Call::Memory { granted_bytes, .. } if used.peak_memory_bytes > granted_bytes => {
-            Err(format!("used {} of {granted_bytes} bytes of memory", used.peak_memory_bytes))
-        }
-        // Memory shows that there was an instance; fuel does not, because the engine counts it in large steps.
-        Call::Cancel { .. } if report.cell.is_none() || used.peak_memory_bytes == 0 => {
-            Err("it was cancelled before it ran".to_owned())
-        }
-        Call::Output { lines } => judge_logs(lines, logs),
-        _ if logs.is_empty() => Ok(()),
-        _ => Err(format!("{} log records from a guest that writes none", logs.len())),
-    }
+    Err(format!("expected {}, got {}", shortened(expected), shortened(outcome)))
 }
 
 fn judge_logs(lines: u32, logs: &[LogRecord]) -> Result<(), String> {
@@ -85,7 +125,8 @@ fn judge_logs(lines: u32, logs: &[LogRecord]) -> Result<(), String> {
 }
 
 /// The value's debug form, cut where it would fill the screen.
-fn shortened(value: &impl std::fmt::Debug) -> String {
+#[must_use]
+pub fn shortened(value: &impl std::fmt::Debug) -> String {
     let mut text = format!("{value:?}");
     if text.len() > 300 {
         text.truncate(text.floor_char_boundary(300));
@@ -96,27 +137,22 @@ fn shortened(value: &impl std::fmt::Debug) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use latent_core::{ActivationId, BudgetConsumption, CellId, PlatformError};
+    use latent_core::PlatformError;
 
     use super::*;
     use crate::endurance::mix::Endless;
 
-    fn report(outcome: ActivationOutcome) -> ActivationReport {
-        ActivationReport {
-            activation_id: ActivationId::new("a").expect("a short id"),
-            cell: Some(CellId::new("c")),
-            outcome,
-            consumption: BudgetConsumption { fuel: 1, peak_memory_bytes: 65_536, ..BudgetConsumption::default() },
-            queue_wait: Duration::ZERO,
-        }
+    const USED: BudgetConsumption =
+        BudgetConsumption { fuel: 1, peak_memory_bytes: 65_536, log_bytes: 0, wall_time: std::time::Duration::ZERO };
+
+    fn ended(outcome: &ActivationOutcome) -> End<'_> {
+        End { outcome, used: &USED, granted: true }
     }
 
     #[test]
     fn only_the_exact_output_is_a_success() {
         let expected = Expected::Returned(Payload::json("1"));
-        let with = |output| judge(Call::Trap, &expected, &report(ActivationOutcome::Succeeded { output }), &[]);
+        let with = |output| judge(Call::Trap, &expected, ended(&ActivationOutcome::Succeeded { output }), &[]);
         assert_eq!(with(Payload::json("1")), Ok(()));
         assert!(with(Payload::json("2")).is_err());
         assert!(with(Payload::octets("1")).is_err());
@@ -124,18 +160,18 @@ mod tests {
 
     #[test]
     fn another_failure_than_the_expected_one_is_a_mismatch() {
-        let cancelled = report(ActivationOutcome::failed(PlatformError::cancelled()));
+        let cancelled = ActivationOutcome::failed(PlatformError::cancelled());
         let call = Call::Cancel { guest: Endless::Spins };
-        assert_eq!(judge(call, &Expected::cancelled(), &cancelled, &[]), Ok(()));
-        let wrong = judge(call, &Expected::deadline(), &cancelled, &[]).expect_err("it was cancelled");
+        assert_eq!(judge(call, &Expected::cancelled(), ended(&cancelled), &[]), Ok(()));
+        let wrong = judge(call, &Expected::deadline(), ended(&cancelled), &[]).expect_err("it was cancelled");
         assert!(wrong.starts_with("expected Failed(DeadlineExceeded"), "{wrong}");
     }
 
     #[test]
     fn a_cancel_without_a_cell_did_not_reach_a_running_guest() {
-        let mut queued = report(ActivationOutcome::failed(PlatformError::cancelled()));
-        queued.cell = None;
-        assert!(judge(Call::Cancel { guest: Endless::Parks }, &Expected::cancelled(), &queued, &[]).is_err());
+        let cancelled = ActivationOutcome::failed(PlatformError::cancelled());
+        let queued = End { granted: false, ..ended(&cancelled) };
+        assert!(judge(Call::Cancel { guest: Endless::Parks }, &Expected::cancelled(), queued, &[]).is_err());
     }
 
     #[test]
@@ -145,18 +181,18 @@ mod tests {
             "activation.memory-exhausted",
             "denied",
         );
-        let report = report(ActivationOutcome::failed(error));
+        let failed = ActivationOutcome::failed(error);
         let expected = Expected::exhausted("activation.memory-exhausted");
-        let with = |granted_bytes| judge(Call::Memory { granted_bytes, step_pages: 1 }, &expected, &report, &[]);
+        let with = |granted_bytes| judge(Call::Memory { granted_bytes, step_pages: 1 }, &expected, ended(&failed), &[]);
         assert_eq!(with(65_536), Ok(()));
         assert!(with(65_535).is_err());
     }
 
     #[test]
     fn missing_lines_of_output_are_a_mismatch() {
-        let done = report(ActivationOutcome::Succeeded { output: Payload::json("null") });
+        let done = ActivationOutcome::Succeeded { output: Payload::json("null") };
         let expected = Expected::Returned(Payload::json("null"));
-        assert!(judge(Call::Output { lines: 1 }, &expected, &done, &[]).is_err());
-        assert_eq!(judge(Call::Output { lines: 0 }, &expected, &done, &[]), Ok(()));
+        assert!(judge(Call::Output { lines: 1 }, &expected, ended(&done), &[]).is_err());
+        assert_eq!(judge(Call::Output { lines: 0 }, &expected, ended(&done), &[]), Ok(()));
     }
 }

@@ -140,7 +140,13 @@ impl Call {
     #[must_use]
     pub fn of(seed: u64, number: u64) -> Self {
         let mut dice = Dice::new(seed, number);
-        match pick(dice.below(100)) {
+        let kind = pick(dice.below(100));
+        Self::of_kind(kind, &mut dice)
+    }
+
+    /// A call of this kind, with the rest thrown by `dice`.
+    pub fn of_kind(kind: Kind, dice: &mut Dice) -> Self {
+        match kind {
             Kind::Text => Self::Text(dice.echo(), dice.piece(STRING_BYTES_MAX)),
             Kind::Bytes => Self::Bytes(dice.echo(), dice.piece(OCTETS_MAX)),
             Kind::Output => Self::Output { lines: 1 + dice.below_small(16) },
@@ -220,7 +226,8 @@ impl Dice {
         if self.below(2) == 0 { Echo::Plain } else { Echo::Rust }
     }
 
-    fn endless(&mut self) -> Endless {
+    /// A guest that does not end by itself.
+    pub fn endless(&mut self) -> Endless {
         if self.below(2) == 0 { Endless::Spins } else { Endless::Parks }
     }
 

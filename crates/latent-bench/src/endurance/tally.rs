@@ -1,16 +1,12 @@
 //! What came of the calls so far. Each task keeps its own tally; they are added when the task ends.
 
-use latent_node::ActivationReport;
-
-use super::mix::Kind;
-
 /// The most mismatches that are kept in words; all are counted.
 const MISMATCHES_MAX: usize = 5;
 
-/// Counts of ended activations.
-#[derive(Debug, Default)]
-pub struct Tally {
-    ended: [u64; Kind::ALL.len()],
+/// Counts of ended activations, by the columns of the table.
+#[derive(Debug)]
+pub struct Tally<const COLUMNS: usize> {
+    ended: [u64; COLUMNS],
     /// Those that did not end as they were meant to.
     pub mismatches: u64,
     /// The first few of these, in words.
@@ -19,11 +15,25 @@ pub struct Tally {
     pub granted: u64,
 }
 
-impl Tally {
-    /// Enters one activation's end.
-    pub fn enter(&mut self, kind: Kind, report: &ActivationReport, judged: Result<(), String>) {
-        self.ended[kind as usize] += 1;
-        self.granted += u64::from(report.cell.is_some());
+impl<const COLUMNS: usize> Default for Tally<COLUMNS> {
+    fn default() -> Self {
+        Self { ended: [0; COLUMNS], mismatches: 0, first: Vec::new(), granted: 0 }
+    }
+}
+
+impl<const COLUMNS: usize> Tally<COLUMNS> {
+    /// Enters one activation's end: its column, whether it had a cell, and what was wrong about it.
+    ///
+    /// # Panics
+    /// When there is no such column.
+    pub fn enter(&mut self, column: usize, granted: bool, judged: Result<(), String>) {
+        self.ended[column] += 1;
+        self.granted += u64::from(granted);
+        self.check(judged);
+    }
+
+    /// Enters what is wrong, if anything is, with an activation that was entered before.
+    pub fn check(&mut self, judged: Result<(), String>) {
         if let Err(wrong) = judged {
             self.mismatches += 1;
             self.note(wrong);
@@ -40,10 +50,10 @@ impl Tally {
         other.first.into_iter().for_each(|wrong| self.note(wrong));
     }
 
-    /// Activations that were meant to end this way.
+    /// Activations by their column.
     #[must_use]
-    pub const fn of(&self, kind: Kind) -> u64 {
-        self.ended[kind as usize]
+    pub const fn ended(&self) -> &[u64; COLUMNS] {
+        &self.ended
     }
 
     /// All activations.
@@ -61,31 +71,20 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use latent_core::{ActivationId, ActivationOutcome, BudgetConsumption, Payload};
-
     use super::*;
 
     #[test]
     fn tallies_add_up_and_keep_few_words() {
-        let report = ActivationReport {
-            activation_id: ActivationId::new("a").expect("a short id"),
-            cell: None,
-            outcome: ActivationOutcome::Succeeded { output: Payload::json("null") },
-            consumption: BudgetConsumption::default(),
-            queue_wait: Duration::ZERO,
-        };
-        let mut sum = Tally::default();
+        let mut sum = Tally::<2>::default();
         for _ in 0..2 {
             let mut tally = Tally::default();
-            tally.enter(Kind::Text, &report, Ok(()));
+            tally.enter(0, true, Ok(()));
             for _ in 0..4 {
-                tally.enter(Kind::Cancel, &report, Err("wrong".to_owned()));
+                tally.enter(1, false, Err("wrong".to_owned()));
             }
             sum.add(tally);
         }
-        assert_eq!((sum.of(Kind::Text), sum.of(Kind::Cancel), sum.total()), (2, 8, 10));
-        assert_eq!((sum.mismatches, sum.granted, sum.first.len()), (8, 0, MISMATCHES_MAX));
+        assert_eq!((sum.ended(), sum.total()), (&[2, 8], 10));
+        assert_eq!((sum.mismatches, sum.granted, sum.first.len()), (8, 2, MISMATCHES_MAX));
     }
 }

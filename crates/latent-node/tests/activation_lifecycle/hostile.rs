@@ -63,6 +63,19 @@ fn ends(work: impl FnOnce() + Send + 'static) {
     ended.recv_timeout(WATCHDOG).expect("it neither waits for itself nor panics");
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_activation_that_is_given_up_late_is_dated_then_and_kept_as_long_as_any_other() {
+    let node = node(FakeStep::Echo);
+    let handle = node.start("a");
+    node.pass(Duration::from_mins(10)).await;
+    drop(handle);
+    let end = node.status("a").terminal.expect("it has ended");
+    assert_eq!((end.state, end.since_start), (State::Cancelled, Duration::from_mins(10)));
+    node.pass(Duration::from_mins(4)).await;
+    assert_eq!(node.ended("a"), (State::Cancelled, Phase::Received));
+    node.assert_settled(0);
+}
+
 #[test]
 fn a_waker_may_ask_cancel_start_and_drop_anything_of_its_node() {
     for queued in [false, true] {

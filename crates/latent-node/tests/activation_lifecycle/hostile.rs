@@ -76,6 +76,22 @@ async fn an_activation_that_is_given_up_late_is_dated_then_and_kept_as_long_as_a
     node.assert_settled(0);
 }
 
+#[tokio::test]
+async fn a_guest_that_uses_up_its_tasks_turn_at_every_poll_has_no_longer_grace() {
+    let node = hostile(node(FakeStep::Hang), |_cancellation| {
+        Box::pin(async {
+            loop {
+                tokio::task::consume_budget().await;
+            }
+        })
+    });
+    let mut handle = node.start("a");
+    waits(&mut handle);
+    assert_eq!(node.cancel("a"), CancelDisposition::Accepted);
+    assert_eq!(error(&finish(handle).await).0, State::Cancelled);
+    node.assert_settled(1);
+}
+
 #[test]
 fn a_waker_may_ask_cancel_start_and_drop_anything_of_its_node() {
     for queued in [false, true] {

@@ -92,6 +92,27 @@ async fn a_guest_that_uses_up_its_tasks_turn_at_every_poll_has_no_longer_grace()
     node.assert_settled(1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_guest_that_waits_in_a_task_of_its_own_takes_no_wake_up_from_its_owner() {
+    let node = hostile(node(FakeStep::Hang), |cancellation| {
+        Box::pin(async move {
+            let elsewhere = tokio::spawn(async move {
+                cancellation.probe().register(Waker::noop());
+                std::future::pending::<()>().await;
+            });
+            elsewhere.await.unwrap();
+        })
+    });
+    let handle = node.start("a");
+    let ending = tokio::spawn(finish(handle));
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(node.cancel("a"), CancelDisposition::Accepted);
+    let cancelled = tokio::time::Instant::now();
+    assert_eq!(error(&ending.await.unwrap()).0, State::Cancelled);
+    assert_eq!(cancelled.elapsed(), GRACE);
+    node.assert_settled(1);
+}
+
 #[test]
 fn a_waker_may_ask_cancel_start_and_drop_anything_of_its_node() {
     for queued in [false, true] {

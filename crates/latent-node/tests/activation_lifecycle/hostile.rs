@@ -2,6 +2,7 @@
 
 mod ports;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Wake, Waker};
@@ -165,6 +166,33 @@ async fn a_guest_may_cancel_itself_and_start_another_and_wait_for_it() {
     let parent = node.run("parent").await;
     assert_eq!(error(&parent).0, State::Cancelled);
     assert_eq!(node.ended("child").0, State::Completed);
+    node.assert_settled(0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waker_that_panics_costs_nobody_else_an_activation() {
+    let node = Setup { live: 8, ..Setup::default() }.node(FakeStep::Echo);
+    let mut holder = node.start_request(request_of("t", "holder", "acknowledge"));
+    waits(&mut holder);
+    let armed = Arc::new(AtomicBool::new(false));
+    let explosive = armed.clone();
+    let panicking = waker(move || assert!(!explosive.load(Ordering::Relaxed), "scripted panic of a waker"));
+    let (mut a, mut b) = (node.start("a"), node.start("b"));
+    assert!(poll_with(&mut a, Waker::noop()).is_pending());
+    assert!(poll_with(&mut b, &panicking).is_pending());
+    let mut c = node.start("c");
+    waits(&mut c);
+    node.cancel("holder");
+    finish(holder).await;
+    // The cell is promised to `a`, which does not look. `c` takes it back, and it goes to `b`, whose waker panics.
+    node.pass(GRACE).await;
+    armed.store(true, Ordering::Relaxed);
+    let polled = poll(&mut c);
+    armed.store(false, Ordering::Relaxed);
+    assert!(polled.is_pending(), "{polled:?}");
+    node.pass(GRACE).await;
+    assert_eq!(finish(c).await.outcome.terminal_state(), State::Completed);
+    drop((a, b));
     node.assert_settled(0);
 }
 

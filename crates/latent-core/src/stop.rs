@@ -41,6 +41,8 @@ pub struct StopLatch {
 struct Wakers {
     /// The task that waits for or runs the activation.
     task: Option<Waker>,
+    /// The task that watches over whoever runs it.
+    watcher: Option<Waker>,
     /// Interrupts guest code between its ticks; set by a backend that runs a guest.
     interrupter: Option<Waker>,
 }
@@ -100,25 +102,47 @@ impl StopLatch {
     /// Registers the task to wake at the next request. A request made before this call is not replayed: read
     /// [`Self::cancel_requested`] or take a [`Self::checkpoint`] after registering.
     pub fn register(&self, waker: &Waker) {
-        keep(&mut self.lock().task, waker);
+        self.keep(waker, |wakers| &mut wakers.task);
+    }
+
+    /// Registers the task that watches over the one that runs the activation, so that neither takes the other's
+    /// wake-ups. As [`Self::register`] otherwise.
+    pub fn watch(&self, waker: &Waker) {
+        self.keep(waker, |wakers| &mut wakers.watcher);
     }
 
     /// Registers the task that runs a guest, and what interrupts the guest's code between its ticks. As
     /// [`Self::register`] otherwise; the interrupter stays for as long as the latch does.
     pub fn register_running(&self, task: &Waker, interrupter: &Waker) {
-        let mut wakers = self.lock();
-        keep(&mut wakers.task, task);
-        keep(&mut wakers.interrupter, interrupter);
+        let wakers = self.lock();
+        if is_kept(wakers.task.as_ref(), task) && is_kept(wakers.interrupter.as_ref(), interrupter) {
+            return;
+        }
+        drop(wakers);
+        self.keep(task, |wakers| &mut wakers.task);
+        self.keep(interrupter, |wakers| &mut wakers.interrupter);
     }
 
-    /// Wakes the registered task and interrupts its guest, so that it takes a checkpoint now.
+    /// Wakes the registered tasks and interrupts their guest, so that each takes a checkpoint now.
     pub fn wake(&self) {
-        let (task, interrupter) = {
-            let wakers = self.lock();
-            (wakers.task.clone(), wakers.interrupter.clone())
+        let (task, watcher, interrupter) = {
+            let Wakers { task, watcher, interrupter } = &*self.lock();
+            let other = watcher.as_ref().filter(|watcher| !is_kept(task.as_ref(), watcher));
+            (task.clone(), other.cloned(), interrupter.clone())
         };
-        // Both run outside the lock: a waker may call back into this latch.
-        interrupter.into_iter().chain(task).for_each(Waker::wake);
+        // They run outside the lock: a waker may call back into this latch.
+        interrupter.into_iter().chain(task).chain(watcher).for_each(Waker::wake);
+    }
+
+    /// Keeps `waker`, without cloning it when the one that is kept wakes the same task. The one before is dropped outside
+    /// the lock: with it may go whatever its task holds, and that may call back into this latch.
+    fn keep(&self, waker: &Waker, place: fn(&mut Wakers) -> &mut Option<Waker>) {
+        if is_kept(place(&mut self.lock()).as_ref(), waker) {
+            return;
+        }
+        let waker = waker.clone();
+        let before = place(&mut self.lock()).replace(waker);
+        drop(before);
     }
 
     fn request(&self, bit: u8) {
@@ -131,12 +155,8 @@ impl StopLatch {
     }
 }
 
-/// Keeps `waker`, without cloning it when the one that is kept wakes the same task.
-fn keep(kept: &mut Option<Waker>, waker: &Waker) {
-    match kept {
-        Some(kept) => kept.clone_from(waker),
-        empty => *empty = Some(waker.clone()),
-    }
+fn is_kept(kept: Option<&Waker>, waker: &Waker) -> bool {
+    kept.is_some_and(|kept| kept.will_wake(waker))
 }
 
 const fn decode(cause: u8) -> Option<StopCause> {
@@ -152,8 +172,8 @@ const fn decode(cause: u8) -> Option<StopCause> {
 #[expect(clippy::disallowed_methods, reason = "tests make their own instants")]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
+    use std::sync::{Arc, mpsc};
     use std::task::Wake;
     use std::time::Duration;
 
@@ -184,14 +204,53 @@ mod tests {
         assert_eq!(latch.checkpoint(now, Some(now)), Some(StopCause::DeadlineExceeded));
     }
 
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     #[test]
-    fn a_request_wakes_the_task_and_the_interrupter() {
-        struct Count(AtomicUsize);
-        impl Wake for Count {
-            fn wake(self: Arc<Self>) {
-                self.0.fetch_add(1, Ordering::Relaxed);
+    fn a_request_wakes_whoever_runs_and_whoever_watches_each_once() {
+        let counts = [Arc::<Count>::default(), Arc::default()];
+        let [runner, watcher] = counts.clone().map(Waker::from);
+        let latch = StopLatch::new();
+        latch.register(&runner);
+        latch.watch(&watcher);
+        latch.request_cancel();
+        assert_eq!(counts.each_ref().map(|count| count.0.load(Ordering::Relaxed)), [1, 1]);
+        latch.watch(&runner);
+        latch.request_transport_stop();
+        assert_eq!(counts.each_ref().map(|count| count.0.load(Ordering::Relaxed)), [2, 1], "one task, one wake-up");
+    }
+
+    #[test]
+    fn a_waker_that_uses_the_latch_when_it_is_replaced_finds_it_unlocked() {
+        struct Leaves(Arc<StopLatch>, mpsc::Sender<bool>);
+        impl Wake for Leaves {
+            fn wake(self: Arc<Self>) {}
+        }
+        impl Drop for Leaves {
+            fn drop(&mut self) {
+                let unlocked = self.0.wakers.try_lock().is_ok();
+                self.1.send(unlocked).unwrap();
             }
         }
+        let latch = Arc::new(StopLatch::new());
+        let (sender, found) = mpsc::channel();
+        let leaves = || Waker::from(Arc::new(Leaves(latch.clone(), sender.clone())));
+        latch.register_running(&leaves(), &leaves());
+        latch.watch(&leaves());
+        latch.register_running(Waker::noop(), Waker::noop());
+        latch.watch(Waker::noop());
+        assert_eq!(found.try_iter().collect::<Vec<_>>(), [true; 3]);
+    }
+
+    #[test]
+    fn a_request_wakes_the_task_and_the_interrupter() {
         let count = Arc::new(Count(AtomicUsize::new(0)));
         let latch = StopLatch::new();
         let waker = Waker::from(count.clone());

@@ -67,7 +67,8 @@ impl LocalActivationJournalConfig {
     #[must_use]
     pub fn reservation_bytes(&self) -> u64 {
         let names = NAMES * wide(ID_BYTES_MAX) + wide(REASON_BYTES_MAX) + wide(CORRELATION_BYTES_MAX);
-        RECORD_BYTES + names + self.declared_error_bytes_max.max(ERROR_BYTES_MAX)
+        // What has not been checked may be beyond every bound.
+        (RECORD_BYTES + names).saturating_add(self.declared_error_bytes_max.max(ERROR_BYTES_MAX))
     }
 
     pub(super) fn check(self) -> Result<CheckedConfig, PlatformError> {

@@ -161,7 +161,7 @@ impl Owner {
 
 impl Drop for Owner {
     /// Whoever polled the activation gave it up. One whose transport had gone away ends as that; every other one as
-    /// abandoned, which the record sees to itself.
+    /// abandoned. Either way it ends now: the journal may not have been told the time for long.
     fn drop(&mut self) {
         let Some(reservation) = self.reservation.take() else { return };
         let execution = if std::thread::panicking() && self.interruption.polled.load(Ordering::Relaxed) {
@@ -169,7 +169,7 @@ impl Drop for Owner {
         } else if self.interruption.transport().is_some() {
             ExecutionOutcome::TransportStopped
         } else {
-            return drop(reservation);
+            return reservation.abandon(self.consumption(), now());
         };
         let overrun = self.interruption.overrun().map(|cap| DispositionFailure::Overrun { cap });
         let evidence = Evidence { disposition_failure: overrun, ..self.hand_over(execution) };

@@ -92,7 +92,7 @@ impl Watch<'_> {
 
     /// Looks for a stop, from which on the grace counts.
     fn look(&mut self, cx: &Context<'_>) -> Option<(StopCause, Instant)> {
-        self.latch.register(cx.waker());
+        self.latch.watch(cx.waker());
         let at = now();
         let cause = self.latch.checkpoint(at, Some(self.deadline))?;
         let until = at + self.grace;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use latent_core::{ExecutionOutcome, PlatformError, StopCause, StopLatch};
+use tokio::task::unconstrained;
 use tokio::time::{Sleep, sleep_until};
 
 use crate::contain::{Foreign, contained};
@@ -33,9 +34,11 @@ pub(super) fn stopped(cause: StopCause) -> ExecutionOutcome {
 pub(super) struct LazyTimer(Option<Pin<Box<Sleep>>>);
 
 impl LazyTimer {
-    /// Whether `at` has come. If not, the task is woken then.
+    /// Whether `at` has come. If not, the task is woken then. Also for a task that has used up its turn: what it waits
+    /// for may do so at every poll.
     pub(super) fn poll(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        self.0.get_or_insert_with(|| Box::pin(sleep_until(at.into()))).as_mut().poll(cx)
+        let timer = self.0.get_or_insert_with(|| Box::pin(sleep_until(at.into())));
+        pin!(unconstrained(timer.as_mut())).poll(cx)
     }
 
     /// Waits for another time from now on.

@@ -24,5 +24,6 @@ mod cancelling;
 mod clocks;
 mod interruption;
 
+mod hostile;
 mod points;
 mod races;

@@ -68,14 +68,14 @@ impl Class {
                             answered = true;
                             drop(wake);
                         }
-                        Ok(wake) => wake.into_iter().for_each(Waker::wake),
+                        Ok(wake) => wake.into_iter().for_each(wake_contained),
                         Err(lease) => lease.return_unaccepted(),
                     },
                     Ok(None) if self.decide(FairCore::no_cell) => break,
                     Ok(None) => {}
                     Err(error) => {
                         answered = true;
-                        self.fail(ticket, self.refusal(error)).into_iter().for_each(Waker::wake);
+                        self.fail(ticket, self.refusal(error)).into_iter().for_each(wake_contained);
                     }
                 },
             }
@@ -126,6 +126,13 @@ impl Drop for Class {
 /// The monotonic time of the runtime whose timers the waits use, so that tests turn both together.
 pub(super) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
+}
+
+/// Wakes one of those who wait. A waker that panics must not cost whoever drives the dispatch, or is woken after it: its
+/// owner looks again when it is polled.
+pub(super) fn wake_contained(waker: Waker) {
+    let woken = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+    drop(woken);
 }
 
 /// Lets the next dispatcher in when one panics in a pool.

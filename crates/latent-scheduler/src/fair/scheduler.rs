@@ -12,7 +12,7 @@ use latent_core::{CellClass, ErrorDetail, PlatformError, PlatformErrorCode, Stop
 
 use super::ask::Ask;
 use super::assignment::{Assignment, Seat, Unentered};
-use super::class::{Class, Core, now};
+use super::class::{Class, Core, now, wake_contained};
 use super::core::{Direct, QueueRules, SchedulerSnapshot};
 use super::port::NonqueueingCellPool;
 use super::refusal::{Refusal, Unassigned, UnassignedReason};
@@ -153,7 +153,7 @@ impl LocalScheduler {
         self.shut_down.store(true, Ordering::SeqCst);
         for class in self.classes.iter().flatten() {
             let waiting = class.decide(Core::shut_down);
-            waiting.into_iter().for_each(std::task::Waker::wake);
+            waiting.into_iter().for_each(wake_contained);
         }
     }
 

@@ -11,6 +11,13 @@ fn run(journal: &Arc<LocalActivationJournal>, of: &str, text: &str, at: Moment) 
 }
 
 #[test]
+fn a_reservation_beyond_every_bound_is_no_smaller_one() {
+    let config = LocalActivationJournalConfig { declared_error_bytes_max: u64::MAX, ..Default::default() };
+    assert_eq!(config.reservation_bytes(), u64::MAX);
+    assert!(LocalActivationJournal::new(config).is_err());
+}
+
+#[test]
 fn the_defaults_are_the_specifications() {
     let config = LocalActivationJournalConfig::default();
     assert_eq!((config.active_max, config.terminal_max), (64, 1024));

@@ -115,7 +115,7 @@ fn one_thread<const N: usize>(
     plan: Plan,
     thread: usize,
     barrier: &Barrier,
-    sampled: impl AsyncFn(Place, &mut [Series; N]),
+    sampled: &impl AsyncFn(Place, &mut [Series; N]),
 ) -> [Series; N] {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime starts");
     let mut series: [Series; N] = std::array::from_fn(|_| Series::default());

@@ -4,7 +4,7 @@
 //! sleep; what has to wait for nothing costs neither a registration nor a timer.
 
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 

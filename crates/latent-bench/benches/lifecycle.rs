@@ -4,6 +4,7 @@
 //! calls are warm. Allocations are counted in calls of their own, which are not timed.
 
 use latent_activation::{ActivationEnvelope, ActivationRequest};
+use latent_bench::allocations::{self, Counting};
 use latent_bench::bare::Bare;
 use latent_bench::lifecycle::{LifecycleNode, Size, request};
 use latent_bench::node::{Node, Template};
@@ -13,6 +14,9 @@ use latent_executor::ComponentArtifact;
 use latent_wasmtime::EngineSettings;
 use tokio::runtime::{Builder, Runtime};
 use wasmtime::component::{ComponentExportIndex, Val};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 struct BareText<'a>(&'a Bare, ComponentExportIndex);
 struct Through<'a>(&'a Node, Template, ComponentArtifact);
@@ -85,13 +89,15 @@ fn row(name: &str, threads: usize, bare: &Series, other: (&str, &Series), alloca
 }
 
 /// Allocations of one call, the median of many.
-fn allocations(subject: &impl Subject) -> u64 {
+fn allocations_of(subject: &impl Subject) -> u64 {
     const CALLS: u64 = 101;
     let runtime = runtime();
     let mut counts: Vec<u64> = (0..CALLS)
         .map(|round| {
             let input = subject.input(usize::MAX, round);
-            allocation_counter::measure(|| runtime.block_on(subject.call(input))).count_total
+            let before = allocations::of_this_thread();
+            runtime.block_on(subject.call(input));
+            allocations::of_this_thread() - before
         })
         .collect();
     counts.sort_unstable();
@@ -119,7 +125,7 @@ fn compare(guest: Guest, scale: u64) {
     let b = Through(&node, Template::new("bench", &contract, "echo-string", payload.clone()), artifact);
     let c = Whole(&lifecycle, request(&tenant, &service, target, payload));
     runtime().block_on(c.call(c.1.clone()));
-    let counts = [allocations(&a), allocations(&b), allocations(&c)];
+    let counts = [allocations_of(&a), allocations_of(&b), allocations_of(&c)];
     for threads in [1, 2] {
         let plan = Plan { threads, blocks: 4 * scale, calls: 1000 };
         let [of_a, of_b, of_c] = interleave(plan, &a, &b, &c);

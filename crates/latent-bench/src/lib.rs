@@ -6,6 +6,7 @@
 //! runs the runner for long and looks at what is left, [`lives`] does so with the manager and its supervisor, [`crash`]
 //! with a storage whose owner is killed. [`catalogs`] makes catalogs of any size.
 
+pub mod allocations;
 pub mod bare;
 pub mod catalogs;
 pub mod crash;

@@ -11,9 +11,15 @@ use std::time::Instant;
 use latent_core::{CellClass, TenantId};
 
 #[cfg(latent_loom)]
-use loom::sync::Mutex;
+use loom::sync::{
+    Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 #[cfg(not(latent_loom))]
-use std::sync::Mutex;
+use std::sync::{
+    Mutex,
+    atomic::{AtomicBool, Ordering},
+};
 
 use super::ask::Ticket;
 use super::core::{FairCore, QueueRules, Step, Withdrawn};
@@ -28,17 +34,37 @@ pub(super) struct Class {
     pub(super) size: CellClass,
     pub(super) pool: Arc<dyn NonqueueingCellPool>,
     core: Mutex<Core>,
+    /// Whether the core has entries. Written under its lock; read without it by those who have nothing to do where there
+    /// are none, so that they do not take the lock from those who have.
+    occupied: AtomicBool,
 }
 
 impl Class {
     pub(super) fn new(size: CellClass, pool: Arc<dyn NonqueueingCellPool>, rules: QueueRules) -> Arc<Self> {
-        Arc::new(Self { size, pool, core: Mutex::new(FairCore::new(rules)) })
+        Arc::new(Self { size, pool, core: Mutex::new(FairCore::new(rules)), occupied: AtomicBool::new(false) })
     }
 
     /// Makes one decision under the lock. What it hands out is used and dropped after the lock is let go.
     pub(super) fn decide<R>(&self, decision: impl FnOnce(&mut Core) -> R) -> R {
         // The core does not panic halfway, so its state is sound even after a panic elsewhere in a holder.
-        decision(&mut self.core.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
+        let mut core = self.core.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let decided = decision(&mut core);
+        let occupied = core.is_occupied();
+        if self.occupied.load(Ordering::Relaxed) != occupied {
+            self.occupied.store(occupied, Ordering::Release);
+        }
+        decided
+    }
+
+    /// Whether somebody waits, or has a promised cell. Whoever enqueues asks the pool afterwards, and whoever brings a
+    /// cell back looks here afterwards: the pool's own lock puts the two in order, so that one of them finds the other.
+    fn is_occupied(&self) -> bool {
+        self.occupied.load(Ordering::Acquire)
+    }
+
+    /// Since when whoever waits longest has waited.
+    pub(super) fn waiting_since(&self) -> Option<Instant> {
+        if self.is_occupied() { self.decide(|core| core.waiting_since()) } else { None }
     }
 
     /// What the pool's changes wake.
@@ -52,7 +78,7 @@ impl Class {
     /// One dispatcher works at a time, and each of its rounds grants, takes back, fails or ends; what others change
     /// meanwhile is one round more.
     pub(super) fn dispatch(&self, own: Option<Ticket>) -> bool {
-        if !self.decide(FairCore::begin) {
+        if !self.is_occupied() || !self.decide(FairCore::begin) {
             return false;
         }
         let unfinished = BreakOff(self);

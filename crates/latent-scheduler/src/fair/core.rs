@@ -244,6 +244,11 @@ impl<W, L> FairCore<W, L> {
         SchedulerSnapshot { queued, promised, queue_capacity: self.rules.queue_capacity }
     }
 
+    /// Whether there are entries, with or without a promise.
+    pub(super) fn is_occupied(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
     /// Since when the ready entry that waits longest has waited.
     pub(super) fn waiting_since(&self) -> Option<Instant> {
         self.entries.values().find(|entry| matches!(entry.state, State::Ready)).map(|entry| entry.since)

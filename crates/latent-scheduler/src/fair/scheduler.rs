@@ -167,7 +167,7 @@ impl LocalScheduler {
     #[must_use]
     pub fn observed_delay(&self) -> [Duration; CellClass::ALL.len()] {
         self.classes.each_ref().map(|class| {
-            let since = class.as_ref().and_then(|class| class.decide(|core| core.waiting_since()));
+            let since = class.as_ref().and_then(|class| class.waiting_since());
             since.map_or(Duration::ZERO, |since| now().saturating_duration_since(since))
         })
     }

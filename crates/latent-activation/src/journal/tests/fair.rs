@@ -33,8 +33,8 @@ fn a_tenant_that_ends_a_thousand_activations_evicts_its_own_records_and_no_id_of
     let at = moment();
     run(&journal, "u", 0..100, 0, at);
     run(&journal, "t", 0..3000, 0, at);
-    assert_eq!(retained(&journal, "u", 100, at), Vec::from_iter(0..100));
-    assert_eq!(retained(&journal, "t", 3000, at), Vec::from_iter(3000 - 924..3000), "its own oldest went");
+    assert_eq!(retained(&journal, "u", 100, at), (0..100).collect::<Vec<_>>());
+    assert_eq!(retained(&journal, "t", 3000, at), (3000 - 924..3000).collect::<Vec<_>>(), "its own oldest went");
     for number in 0..100 {
         assert_eq!(refused(&journal, "u", &number.to_string(), at).code(), PlatformErrorCode::AlreadyExists);
     }
@@ -79,10 +79,10 @@ fn bytes_are_taken_from_whoever_holds_most_bytes_however_few_its_records() {
     let at = moment();
     run(&journal, "u", 0..10, 0, at);
     run(&journal, "t", 0..5, 30_000, at);
-    assert_eq!(retained(&journal, "u", 10, at), Vec::from_iter(0..10));
+    assert_eq!(retained(&journal, "u", 10, at), (0..10).collect::<Vec<_>>());
     let _next = reserve(&journal, "u", "next", at);
     assert_eq!(retained(&journal, "t", 5, at), [3, 4]);
-    assert_eq!(retained(&journal, "u", 10, at), Vec::from_iter(0..10));
+    assert_eq!(retained(&journal, "u", 10, at), (0..10).collect::<Vec<_>>());
     let audit = journal.audit().unwrap();
     assert!(audit.retained_bytes <= 100_000 && audit.terminal == 12, "{audit:?}");
 }

@@ -81,7 +81,7 @@ impl LocalActivationJournal {
     /// # Errors
     /// `already-exists`, detail `activation.duplicate`, while the tenant has a record of that id, under way or retained;
     /// retryable `resource-exhausted`, detail `activation.journal-full` with the bound, when those under way leave no
-    /// room; `internal`, detail `activation.journal-sequence-exhausted`, when no number is left.
+    /// room, or the tenant has as many as one may have; `internal`, detail `activation.journal-sequence-exhausted`, when no number is left.
     pub fn reserve(
         self: &Arc<Self>,
         tenant: TenantId,

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a [`CheckedConfig`] can hold at least one record, and none of its sums can leave its type.
 
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use latent_core::error::{DETAILS_MAX, FIELDS_MAX, MESSAGE_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
@@ -31,12 +32,17 @@ pub(super) const DETAIL_BYTES: u64 = 40;
 pub struct LocalActivationJournalConfig {
     /// Activations under way. The next is refused. 1 to 16,777,216; default 64.
     pub active_max: usize,
-    /// Records of ended activations. The oldest gives way. 1 to 16,777,216; default 1024.
+    /// Activations of one tenant under way. Its next is refused, whatever others have. At least 1; more than `active_max`
+    /// is no bound of its own. Default `usize::MAX`, for a node with one tenant. A node with several sets it with
+    /// [`shared_by`](Self::shared_by), or lower; otherwise one of them can take all of `active_max`.
+    pub tenant_active_max: usize,
+    /// Records of ended activations. Beyond it those of the tenant that has most give way, its oldest first. 1 to 16,777,216; default 1024.
     pub terminal_max: usize,
     /// Bytes that one record may reserve. A configuration that needs more is refused. Default 4 MiB.
     pub record_bytes_max: u64,
-    /// Bytes of all reservations and ended records together. The oldest ended records give way; where that is not
-    /// enough, the next activation is refused. Up to 2^48; default 256 MiB.
+    /// Bytes of all reservations and ended records together. Ended records give way, the oldest of the tenant whose ended
+    /// records take most; where that is not enough, the next activation is refused. Below `active_max` times
+    /// [`reservation_bytes`](Self::reservation_bytes) it, and not `active_max`, says how many are under way at most. Up to 2^48; default 256 MiB.
     pub aggregate_bytes_max: u64,
     /// How long the record of an ended activation is kept, in monotonic time. Default 5 minutes.
     pub terminal_retention: Duration,
@@ -52,6 +58,7 @@ impl Default for LocalActivationJournalConfig {
     fn default() -> Self {
         Self {
             active_max: 64,
+            tenant_active_max: usize::MAX,
             terminal_max: 1024,
             record_bytes_max: 4 << 20,
             aggregate_bytes_max: 256 << 20,
@@ -71,9 +78,20 @@ impl LocalActivationJournalConfig {
         (RECORD_BYTES + names).saturating_add(self.declared_error_bytes_max.max(ERROR_BYTES_MAX))
     }
 
+    /// The same, with `tenant_active_max` such that `tenants` tenants have an equal share of the activations under way
+    /// and none of them can be refused for what the others hold: of `active_max`, or of what `aggregate_bytes_max` has
+    /// room for if that is less. With more tenants than that each may have one, and they compete.
+    #[must_use]
+    pub fn shared_by(self, tenants: NonZeroUsize) -> Self {
+        let room = usize::try_from(self.aggregate_bytes_max / self.reservation_bytes()).unwrap_or(usize::MAX);
+        let tenant_active_max = (self.active_max.min(room) / tenants).max(1);
+        Self { tenant_active_max, ..self }
+    }
+
     pub(super) fn check(self) -> Result<CheckedConfig, PlatformError> {
         let records = |setting, value, min| within(setting, wide(value), min, wide(RECORDS_MAX));
         records("active_max", self.active_max, 1)?;
+        within("tenant_active_max", wide(self.tenant_active_max), 1, u64::MAX)?;
         records("terminal_max", self.terminal_max, 1)?;
         records("evicted_ids_max", self.evicted_ids_max, 0)?;
         within("declared_error_bytes_max", self.declared_error_bytes_max, 0, BYTES_MAX)?;

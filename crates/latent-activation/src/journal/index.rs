@@ -1,15 +1,16 @@
 //! Which records there are, by tenant and by age: a pure struct, to be kept behind one short lock.
 //!
 //! Invariant: a record is under way or retained, never both; `active` and `terminal` count them, and reserved and
-//! retained bytes together never exceed the configured aggregate. Only retained records are ever evicted. Evicted
-//! records are handed out, to be dropped outside the lock.
+//! retained bytes together never exceed the configured aggregate. Only retained records are ever evicted: what has
+//! expired, and for want of room what is oldest of the tenant that holds most. Evicted records are handed out, to be
+//! dropped outside the lock.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use latent_core::{ActivationId, TenantId};
 
-use super::config::CheckedConfig;
+use super::config::{CheckedConfig, LocalActivationJournalConfig};
 use super::evicted::EvictedIds;
 use super::record::Record;
 use super::refusal::Refused;
@@ -19,16 +20,18 @@ mod ages;
 
 mod audit;
 
+mod fullest;
+
 mod holdings;
 
 mod slots;
 
 pub use audit::{JournalDiscrepancy, JournalSnapshot};
 
-use ages::Ages;
-use holdings::{Holdings, Tenants};
+use ages::AllEnds;
+use holdings::{Holdings, Measure, Tenants};
 pub(super) use slots::Slot;
-use slots::{Retained, Slots};
+use slots::Slots;
 
 /// How many expired records a reservation takes along. More than one, so that they go faster than they come.
 const EXPIRED_PER_RESERVATION: usize = 2;
@@ -38,7 +41,7 @@ pub(super) struct Index {
     slots: Slots,
     tenants: Tenants,
     /// Ended records, oldest end first.
-    ages: Ages,
+    ages: AllEnds,
     active: usize,
     terminal: usize,
     reserved_bytes: u64,
@@ -73,7 +76,7 @@ impl Index {
         Self {
             slots: Slots::default(),
             tenants: Tenants::default(),
-            ages: Ages::default(),
+            ages: AllEnds::default(),
             active: 0,
             terminal: 0,
             reserved_bytes: 0,
@@ -103,6 +106,11 @@ impl Index {
             Some(_) => return Err(Refused::Duplicate),
             None => None,
         };
+        // The tenant's own bound first: what it says is the same whatever others do.
+        let tenant_active_max = limits.config.tenant_active_max;
+        if holdings.is_some_and(|holdings| holdings.active() >= tenant_active_max) {
+            return Err(Refused::TenantFull { tenant_active_max });
+        }
         if self.active >= limits.config.active_max {
             return Err(Refused::ActiveFull { active_max: limits.config.active_max });
         }
@@ -117,7 +125,9 @@ impl Index {
         if let Some(slot) = expired {
             self.evict(slot, out);
         }
-        while self.retained_bytes > aggregate_bytes_max - reserved && self.evict_oldest(out) {}
+        while self.retained_bytes > aggregate_bytes_max - reserved
+            && self.make_room(Measure::Bytes, now, retention, out)
+        {}
         // What was evicted may have been the tenant's last record, and its holdings gone with it.
         let tenant = tenant.filter(|tenant| self.tenants.get(*tenant).is_some());
         let tenant = tenant.unwrap_or_else(|| self.tenants.find_or_add(record.tenant()));
@@ -129,16 +139,19 @@ impl Index {
         Ok(slot)
     }
 
-    /// The record in `slot` has ended, at `at`, and takes `bytes` instead of its reservation. Oldest ends give way.
+    /// The record in `slot` has ended, at `at`, and takes `bytes` instead of its reservation. Older ends give way.
     pub(super) fn settle(&mut self, slot: Slot, at: Instant, bytes: u64, limits: &CheckedConfig, out: &mut Evictions) {
         debug_assert!(bytes <= limits.reservation_bytes, "{bytes} bytes in a reservation that is computed for all");
         let at = self.observe(at);
-        self.ages.push(&mut self.slots, slot, at, bytes);
+        let tenant = self.slots.retain(slot, at, bytes);
+        self.ages.push(&mut self.slots, slot);
+        self.tenants.end(tenant, &mut self.slots, slot, bytes);
         self.active -= 1;
         self.terminal += 1;
         self.reserved_bytes -= limits.reservation_bytes;
         self.retained_bytes += bytes;
-        while self.terminal > limits.config.terminal_max && self.evict_oldest(out) {}
+        let LocalActivationJournalConfig { terminal_max, terminal_retention, .. } = limits.config;
+        while self.terminal > terminal_max && self.make_room(Measure::Records, at, terminal_retention, out) {}
     }
 
     /// The tenant's record of that id.
@@ -211,17 +224,24 @@ impl Index {
         retained.is_some_and(|retained| now.saturating_duration_since(retained.at) >= retention)
     }
 
-    fn evict_oldest(&mut self, out: &mut Evictions) -> bool {
-        let oldest = self.ages.oldest();
-        if let Some(oldest) = oldest {
-            self.evict(oldest, out);
+    /// Evicts one record: one that has expired, or else the oldest of the tenant that holds most.
+    fn make_room(&mut self, of: Measure, now: Instant, retention: Duration, out: &mut Evictions) -> bool {
+        let expired = self.ages.oldest().filter(|oldest| self.has_expired(*oldest, now, retention));
+        let gives_way = expired.or_else(|| self.tenants.oldest_of_fullest(of));
+        if let Some(slot) = gives_way {
+            self.evict(slot, out);
         }
-        oldest.is_some()
+        gives_way.is_some()
     }
 
     /// Takes a retained record out of every order. One that is under way stays.
     fn evict(&mut self, slot: Slot, out: &mut Evictions) {
-        let Some(Retained { bytes, .. }) = self.ages.remove(&mut self.slots, slot) else { return };
+        let held = self.slots.get(slot);
+        let Some((tenant, bytes)) = held.and_then(|held| Some((held.tenant, held.standing.retained()?.bytes))) else {
+            return;
+        };
+        self.ages.remove(&mut self.slots, slot);
+        self.tenants.leave_ends(tenant, &mut self.slots, slot, bytes);
         let Some(gone) = self.slots.remove(slot) else { return };
         self.terminal -= 1;
         self.retained_bytes -= bytes;
@@ -237,4 +257,15 @@ impl Index {
     pub(super) fn number_receptions_from(&mut self, tenant: &TenantId, serial: u64) {
         self.tenants.number_from(tenant, serial);
     }
+}
+
+/// What a record takes in the index, twice over where a collection grows by doubling: its place, its entries by id and
+/// by reception, and all that is kept of a tenant, which may have no other record.
+#[cfg(all(test, not(latent_loom)))]
+pub(super) fn place_bytes() -> usize {
+    let grown = size_of::<Option<slots::Held>>()
+        + size_of::<(ActivationId, Slot)>()
+        + size_of::<(u64, Option<Slot>)>()
+        + holdings::tenant_bytes();
+    2 * grown
 }

@@ -19,6 +19,8 @@ mod bounds;
 
 mod ends;
 
+mod fair;
+
 mod model;
 
 mod races;

@@ -118,8 +118,18 @@ impl World {
         let retention = self.node.rules.retention;
         self.retained.retain(|(at, _)| now() - *at < retention);
         while self.retained.len() > self.node.rules.terminal_max {
-            self.retained.pop_front();
+            let place = self.gives_way();
+            self.retained.remove(place);
         }
+    }
+
+    /// Which record goes when there are too many: the oldest of the tenant that has most, and of equals the oldest.
+    fn gives_way(&self) -> usize {
+        let tenant = |index: Index| self.activations[index].tenant;
+        let held = |of| self.retained.iter().filter(|(_, index)| tenant(*index) == of).count();
+        let most = (0..TENANTS).map(held).max().unwrap_or(0);
+        let oldest = self.retained.iter().position(|(_, index)| held(tenant(*index)) == most);
+        oldest.expect("somebody holds most")
     }
 
     pub fn cancel(&mut self) -> Checked {

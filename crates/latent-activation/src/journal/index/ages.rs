@@ -1,64 +1,72 @@
-//! Ended records in the order of their ends: a list that is linked through their places.
+//! Ended records in the order of their ends: lists that are linked through their places.
 //!
-//! Invariant: exactly the retained records are in the list, and no end in it lies before an older one's.
+//! Invariant: exactly the retained records, of all or of one tenant, are in a list, and no end in it lies before an
+//! older one's.
 
-use std::time::Instant;
+use super::slots::{Held, Links, Retained, Slot, Slots};
 
-use super::slots::{Retained, Slot, Slots, Standing};
+/// The ends of all tenants.
+pub(super) type AllEnds = Ages<0>;
+/// The ends of one tenant.
+pub(super) type OwnEnds = Ages<1>;
 
+/// A list through the links of that number.
 #[derive(Debug, Default)]
-pub(super) struct Ages {
+pub(super) struct Ages<const LINKS: usize> {
     oldest: Option<Slot>,
     youngest: Option<Slot>,
 }
 
-impl Ages {
+impl<const LINKS: usize> Ages<LINKS> {
     pub(super) fn oldest(&self) -> Option<Slot> {
         self.oldest
     }
 
-    /// Retains the record in `slot` as the one that ended last. Its `at` is not before any in the list.
-    pub(super) fn push(&mut self, slots: &mut Slots, slot: Slot, at: Instant, bytes: u64) {
-        let held = slots.get_mut(slot).expect("a record under way is never evicted");
-        debug_assert!(held.standing.retained().is_none(), "an end is settled once");
-        held.standing = Standing::Retained(Retained { at, bytes, older: self.youngest, younger: None });
-        match self.youngest.replace(slot).and_then(|older| retained(slots, older)) {
+    /// Takes in the record in `slot`, retained just now, as the one that ended last.
+    pub(super) fn push(&mut self, slots: &mut Slots, slot: Slot) {
+        let Some(links) = links::<LINKS>(slots, slot) else { return };
+        *links = Links { older: self.youngest, younger: None };
+        match self.youngest.replace(slot).and_then(|older| self::links::<LINKS>(slots, older)) {
             Some(older) => older.younger = Some(slot),
             None => self.oldest = Some(slot),
         }
     }
 
-    /// Takes the record in `slot` out of the list; `None`, and no change, for one that is under way.
-    pub(super) fn remove(&mut self, slots: &mut Slots, slot: Slot) -> Option<Retained> {
-        let gone = *retained(slots, slot)?;
-        match gone.older.and_then(|older| retained(slots, older)) {
+    /// Takes the record in `slot` out of the list. No change for one that is under way.
+    pub(super) fn remove(&mut self, slots: &mut Slots, slot: Slot) {
+        let Some(gone) = links::<LINKS>(slots, slot).map(std::mem::take) else { return };
+        match gone.older.and_then(|older| links::<LINKS>(slots, older)) {
             Some(older) => older.younger = gone.younger,
             None => self.oldest = gone.younger,
         }
-        match gone.younger.and_then(|younger| retained(slots, younger)) {
+        match gone.younger.and_then(|younger| links::<LINKS>(slots, younger)) {
             Some(younger) => younger.older = gone.older,
             None => self.youngest = gone.older,
         }
-        Some(gone)
     }
 
-    /// How many are in the list, and whether links and times hold together. At most `max` steps.
-    pub(super) fn walk(&self, slots: &Slots, max: usize) -> (usize, bool) {
-        let (mut count, mut whole) = (0, true);
-        let (mut next, mut before): (_, Option<(Slot, Instant)>) = (self.oldest, None);
-        while let Some((slot, retained)) = next.and_then(|slot| Some((slot, slots.get(slot)?.standing.retained()?))) {
+    /// How many are in the list, how many bytes they take, and whether links, numbers and times hold together and each
+    /// `belongs` there. At most `max` steps.
+    pub(super) fn walk(&self, slots: &Slots, max: usize, belongs: impl Fn(&Held) -> bool) -> (usize, u64, bool) {
+        let (mut count, mut bytes, mut whole) = (0, 0, true);
+        let (mut next, mut before): (_, Option<(Slot, &Retained)>) = (self.oldest, None);
+        while let Some((slot, held)) = next.and_then(|slot| Some((slot, slots.get(slot)?)))
+            && let Some(retained) = held.standing.retained()
+        {
             if count >= max {
-                return (count, false);
+                return (count, bytes, false);
             }
-            whole &= retained.older == before.map(|(slot, _)| slot);
-            whole &= before.is_none_or(|(_, at)| at <= retained.at);
+            let links = retained.links[LINKS];
+            whole &= belongs(held) && links.older == before.map(|(slot, _)| slot);
+            whole &= before.is_none_or(|(_, older)| older.at <= retained.at && older.number < retained.number);
             count += 1;
-            (next, before) = (retained.younger, Some((slot, retained.at)));
+            bytes += retained.bytes;
+            (next, before) = (links.younger, Some((slot, retained)));
         }
-        (count, whole && self.youngest == before.map(|(slot, _)| slot))
+        (count, bytes, whole && next.is_none() && self.youngest == before.map(|(slot, _)| slot))
     }
 }
 
-fn retained(slots: &mut Slots, slot: Slot) -> Option<&mut Retained> {
-    slots.get_mut(slot)?.standing.retained_mut()
+fn links<const LINKS: usize>(slots: &mut Slots, slot: Slot) -> Option<&mut Links> {
+    Some(&mut slots.get_mut(slot)?.standing.retained_mut()?.links[LINKS])
 }

@@ -63,7 +63,11 @@ impl Index {
             slot.and_then(|slot| self.slots.get(slot)).is_some_and(|found| std::ptr::eq(found, *held))
         });
         let under_way = self.slots.iter().filter(|held| held.standing.retained().is_none()).count();
-        let (aged, ages_hold_together) = self.ages.walk(&self.slots, self.terminal);
+        let (aged, _, ages_hold_together) = self.ages.walk(&self.slots, self.terminal, |_| true);
+        let own_ends = self.tenants.ended(&self.slots);
+        let (own_aged, broken) =
+            own_ends.fold((0, 0), |sum, (ended, whole)| (sum.0 + ended, sum.1 + usize::from(!whole)));
+        let most_active = self.tenants.iter().map(Holdings::active).max().unwrap_or(0);
         let held = self.reserved_bytes + self.retained_bytes;
         let without_record = self.tenants.iter().filter(|holdings| holdings.count().0 == 0).count();
         let equal = [
@@ -75,6 +79,9 @@ impl Index {
             ("ended records", self.terminal, retained().count()),
             ("ended records in order of their ends", self.terminal, aged),
             ("breaks in the order of ends", 0, usize::from(!ages_hold_together)),
+            ("ended records in order of their tenants' ends", self.terminal, own_aged),
+            ("tenants whose own order of ends is broken", 0, broken),
+            ("tenants in a wrong rank of what they hold", 0, self.tenants.misranked(&self.slots)),
             ("tenants", self.tenants.iter().count(), self.tenants.len()),
             ("tenants without a record", 0, without_record),
             ("loose ends in the memory of evicted ids", 0, usize::from(!self.evicted.holds_together())),
@@ -87,6 +94,7 @@ impl Index {
         let differs = equal.into_iter().chain(bytes).find(|(_, counted, found)| counted != found);
         let bounds = [
             ("activations under way", wide(self.active), wide(limits.config.active_max)),
+            ("activations of a tenant under way", wide(most_active), wide(limits.config.tenant_active_max)),
             ("ended records", wide(self.terminal), wide(limits.config.terminal_max)),
             ("bytes", held, limits.config.aggregate_bytes_max),
         ];

@@ -1,27 +1,40 @@
-//! The records of each tenant, by id and in the order of their reception.
+//! The records of each tenant: by id, in the order of their reception, and in that of their ends.
 //!
 //! Invariant: a tenant is here while it has a record. Serials rise within a tenant and count its records alone, so that
-//! they tell it nothing of others; they start again with its next holdings.
+//! they tell it nothing of others; they start again with its next holdings. What is ended of a tenant is counted here
+//! and ranked in both heaps.
 
 use std::collections::{HashMap, VecDeque};
 
 use foldhash::fast::RandomState;
 use latent_core::{ActivationId, TenantId};
 
-use super::slots::Slot;
+use super::ages::OwnEnds;
+use super::fullest::{Fullest, Share};
+use super::slots::{Retained, Slot, Slots};
+use crate::journal::config::wide;
 
 /// Empty places that an order may have beyond one for each record.
 const EMPTY_PLACES_SPARE: usize = 32;
 
 /// Where a tenant's holdings are, for as long as it has any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Tenant(usize);
+pub(super) struct Tenant(pub(super) usize);
 
 #[derive(Debug, Default)]
 pub(super) struct Tenants {
     by_name: HashMap<TenantId, Tenant, RandomState>,
     holdings: Vec<Option<Holdings>>,
     free: Vec<usize>,
+    /// Tenants that hold ended records, by how many and by how many bytes.
+    fullest: [Fullest; 2],
+}
+
+/// What ended records are measured by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Measure {
+    Records,
+    Bytes,
 }
 
 #[derive(Debug, Default)]
@@ -30,6 +43,10 @@ pub(super) struct Holdings {
     /// By rising serial. A place is empty when its record went before older ones; the front never is.
     order: VecDeque<(u64, Option<Slot>)>,
     next_serial: u64,
+    /// Its ended records, oldest end first, how many they are and how many bytes they take.
+    ends: OwnEnds,
+    ended: usize,
+    ended_bytes: u64,
 }
 
 impl Tenants {
@@ -65,6 +82,36 @@ impl Tenants {
         serial
     }
 
+    /// The record in `slot`, retained just now, is the tenant's youngest end.
+    pub(super) fn end(&mut self, tenant: Tenant, slots: &mut Slots, slot: Slot, bytes: u64) {
+        let Some(holdings) = self.holdings.get_mut(tenant.0).and_then(Option::as_mut) else { return };
+        holdings.ends.push(slots, slot);
+        holdings.ended += 1;
+        holdings.ended_bytes += bytes;
+        self.rank(tenant, slots);
+    }
+
+    /// The retained record in `slot` is about to go.
+    pub(super) fn leave_ends(&mut self, tenant: Tenant, slots: &mut Slots, slot: Slot, bytes: u64) {
+        let Some(holdings) = self.holdings.get_mut(tenant.0).and_then(Option::as_mut) else { return };
+        holdings.ends.remove(slots, slot);
+        holdings.ended -= 1;
+        holdings.ended_bytes -= bytes;
+        self.rank(tenant, slots);
+    }
+
+    /// The oldest end of the tenant that holds most; of several that hold as much, the oldest of theirs.
+    pub(super) fn oldest_of_fullest(&self, by: Measure) -> Option<Slot> {
+        self.get(self.fullest[by as usize].first()?)?.ends.oldest()
+    }
+
+    fn rank(&mut self, tenant: Tenant, slots: &Slots) {
+        let shares = self.get(tenant).map(|holdings| holdings.shares(slots));
+        for (fullest, share) in self.fullest.iter_mut().zip(shares.unwrap_or_default()) {
+            fullest.set(tenant, share);
+        }
+    }
+
     /// Forgets a record, and its tenant when that was the last.
     pub(super) fn let_go(&mut self, tenant: Tenant, name: &TenantId, activation_id: &ActivationId, serial: u64) {
         let Some(place) = self.holdings.get_mut(tenant.0) else { return };
@@ -83,6 +130,27 @@ impl Tenants {
         self.by_name.values().filter_map(|tenant| self.get(*tenant))
     }
 
+    /// Each tenant's ended records as they are counted, and whether the order of its ends says the same.
+    pub(super) fn ended(&self, slots: &Slots) -> impl Iterator<Item = (usize, bool)> {
+        self.by_name.values().filter_map(move |tenant| {
+            let Holdings { ends, ended, ended_bytes, .. } = self.get(*tenant)?;
+            let (count, bytes, whole) = ends.walk(slots, *ended, |held| held.tenant == *tenant);
+            Some((*ended, whole && (count, bytes) == (*ended, *ended_bytes)))
+        })
+    }
+
+    /// How many tenants have ended records that they are not ranked by, and how many ranks are no tenant's.
+    pub(super) fn misranked(&self, slots: &Slots) -> usize {
+        let both = || self.fullest.iter().enumerate();
+        let wrong = self.by_name.values().filter(|tenant| {
+            let shares = self.get(**tenant).map(|holdings| holdings.shares(slots)).unwrap_or_default();
+            both().any(|(measure, fullest)| fullest.get(**tenant) != shares[measure])
+        });
+        let ending = self.iter().filter(|holdings| holdings.ended > 0).count();
+        let loose = both().filter(|(_, fullest)| fullest.len() != ending || !fullest.holds_together());
+        wrong.count() + loose.count()
+    }
+
     /// How many tenants have holdings.
     pub(super) fn len(&self) -> usize {
         self.holdings.iter().flatten().count()
@@ -98,6 +166,18 @@ impl Tenants {
 impl Holdings {
     pub(super) fn by_id(&self, activation_id: &ActivationId) -> Option<Slot> {
         self.by_id.get(activation_id).copied()
+    }
+
+    /// How many of its activations are under way.
+    pub(super) fn active(&self) -> usize {
+        self.by_id.len() - self.ended
+    }
+
+    /// What it is ranked by: its ended records and their bytes.
+    fn shares(&self, slots: &Slots) -> [Option<Share>; 2] {
+        let oldest = self.ends.oldest().and_then(|slot| slots.get(slot)?.standing.retained());
+        let share = |amount| oldest.map(|Retained { number, .. }| Share { amount, oldest: *number });
+        [share(wide(self.ended)), share(self.ended_bytes)]
     }
 
     /// Whether no record can be numbered any more.
@@ -133,6 +213,13 @@ impl Holdings {
     }
 }
 
+/// What is kept of a tenant.
+#[cfg(all(test, not(latent_loom)))]
+pub(super) fn tenant_bytes() -> usize {
+    let ranks = 2 * size_of::<(Share, Tenant, Option<usize>)>();
+    size_of::<Option<Holdings>>() + size_of::<(TenantId, Tenant)>() + ranks
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,9 +233,9 @@ mod tests {
         let mut tenants = Tenants::default();
         let name = TenantId::new("t").unwrap();
         let tenant = tenants.find_or_add(&name);
-        let _oldest = tenants.hold(tenant, &id(0), Slot(0));
+        let _oldest = tenants.hold(tenant, &id(0), Slot::at(0));
         for number in 1..10_000 {
-            let serial = tenants.hold(tenant, &id(number), Slot(number));
+            let serial = tenants.hold(tenant, &id(number), Slot::at(number));
             tenants.let_go(tenant, &name, &id(number), serial);
             assert!(tenants.get(tenant).unwrap().order.len() <= 2 + EMPTY_PLACES_SPARE);
         }
@@ -160,7 +247,7 @@ mod tests {
         let mut tenants = Tenants::default();
         let names = ["t", "u"].map(|name| TenantId::new(name).unwrap());
         let first = tenants.find_or_add(&names[0]);
-        let serial = tenants.hold(first, &id(1), Slot(1));
+        let serial = tenants.hold(first, &id(1), Slot::at(1));
         tenants.let_go(first, &names[0], &id(1), serial);
         assert_eq!((tenants.find(&names[0]), tenants.len()), (None, 0));
         assert_eq!(tenants.find_or_add(&names[1]), first);

@@ -21,6 +21,7 @@ fn a_reservation_beyond_every_bound_is_no_smaller_one() {
 fn the_defaults_are_the_specifications() {
     let config = LocalActivationJournalConfig::default();
     assert_eq!((config.active_max, config.terminal_max), (64, 1024));
+    assert_eq!(config.tenant_active_max, usize::MAX, "no bound of its own");
     assert_eq!((config.record_bytes_max, config.aggregate_bytes_max), (4 << 20, 256 << 20));
     assert_eq!(config.terminal_retention, Duration::from_mins(5));
     assert!(LocalActivationJournal::new(config).is_ok());
@@ -33,6 +34,7 @@ fn a_bound_out_of_range_is_refused_by_name() {
     let cases = [
         ("active_max", LocalActivationJournalConfig { active_max: 0, ..base() }),
         ("active_max", LocalActivationJournalConfig { active_max: usize::MAX, ..base() }),
+        ("tenant_active_max", LocalActivationJournalConfig { tenant_active_max: 0, ..base() }),
         ("terminal_max", LocalActivationJournalConfig { terminal_max: 0, ..base() }),
         ("evicted_ids_max", LocalActivationJournalConfig { evicted_ids_max: usize::MAX, ..base() }),
         ("declared_error_bytes_max", LocalActivationJournalConfig { declared_error_bytes_max: u64::MAX, ..base() }),
@@ -77,7 +79,7 @@ fn the_largest_record_there_can_be_fits_its_reservation() {
 
 #[test]
 fn the_record_itself_takes_no_more_than_is_counted_for_it() {
-    let indexes = 2 * size_of::<(u64, Arc<Record>)>() + 160;
+    let indexes = index::place_bytes();
     let latch = size_of::<StopLatch>();
     let own = size_of::<Record>() + indexes + latch;
     assert!(own <= usize::try_from(config::RECORD_BYTES).unwrap(), "{own}");

@@ -5,9 +5,10 @@ use crate::journal::config::RECORD_BYTES;
 use proptest::prelude::*;
 
 const IDS: [&str; 4] = ["a", "b", "c", "d"];
-const TENANTS: [&str; 2] = ["t", "u"];
+const TENANTS: [&str; 3] = ["t", "u", "v"];
 const ACTIVE_MAX: usize = 3;
-const TERMINAL_MAX: usize = 4;
+const TENANT_ACTIVE_MAX: usize = 2;
+const TERMINAL_MAX: usize = 5;
 const EVICTED_MAX: usize = 3;
 const RETENTION_MS: u64 = 100;
 const LARGE: u64 = 64 << 10;
@@ -86,6 +87,17 @@ impl Model {
         self.ended.iter().filter_map(|known| known.end).map(|(.., bytes)| bytes).sum()
     }
 
+    /// What has expired goes first, then the oldest of whoever holds most, and of equals the oldest.
+    fn make_room(&mut self, measure: impl Fn(u64) -> u64, at: u64) {
+        let held = |of| -> u64 {
+            let own = self.ended.iter().filter(|known| known.of == of);
+            own.filter_map(|known| known.end).map(|(.., bytes)| measure(bytes)).sum()
+        };
+        let most = (0..TENANTS.len()).map(held).max().unwrap();
+        let oldest = self.ended.iter().position(|known| held(known.of) == most).unwrap();
+        self.evict(if self.ended[0].expired(at) { 0 } else { oldest });
+    }
+
     fn reserve(&mut self, of: usize, id: usize) -> Result<(), &'static str> {
         for _ in 0..2 {
             if self.ended.first().is_some_and(|known| known.expired(self.now)) {
@@ -98,16 +110,19 @@ impl Model {
         if self.active.iter().any(same) || ended.is_some() && expired.is_none() {
             return Err("activation.duplicate");
         }
+        if self.active.iter().filter(|known| known.of == of).count() >= TENANT_ACTIVE_MAX {
+            return Err("tenant_active_max");
+        }
         let room = config().aggregate_bytes_max / Self::reservation();
         if self.active.len() >= ACTIVE_MAX || self.active.len() as u64 >= room {
-            return Err("activation.journal-full");
+            return Err("active_max");
         }
         if let Some(index) = expired {
             self.evict(index);
         }
         let reserved = (self.active.len() as u64 + 1) * Self::reservation();
         while reserved + self.retained_bytes() > config().aggregate_bytes_max {
-            self.evict(0);
+            self.make_room(|bytes| bytes, self.now);
         }
         self.receptions += 1;
         let received = self.receptions;
@@ -123,7 +138,7 @@ impl Model {
         known.end = Some((state, at, bytes));
         self.ended.push(known);
         if self.ended.len() > TERMINAL_MAX {
-            self.evict(0);
+            self.make_room(|_| 1, at);
         }
     }
 
@@ -142,6 +157,7 @@ fn config() -> LocalActivationJournalConfig {
     let base = LocalActivationJournalConfig::default();
     LocalActivationJournalConfig {
         active_max: ACTIVE_MAX,
+        tenant_active_max: TENANT_ACTIVE_MAX,
         terminal_max: TERMINAL_MAX,
         aggregate_bytes_max: 4 * base.reservation_bytes(),
         terminal_retention: Duration::from_millis(RETENTION_MS),
@@ -194,7 +210,10 @@ impl Run {
                 let reserved = self.journal.reserve(tenant, Lineage::root(activation_id), received);
                 match (reserved, self.model.reserve(of, id)) {
                     (Ok(reservation), Ok(())) => self.held.push(reservation),
-                    (Err(error), Err(kind)) => assert!(error.has_detail(kind), "{error} and {kind}"),
+                    (Err(error), Err(expected)) => {
+                        let detail = &error.details()[0];
+                        assert_eq!(detail.field("bound").unwrap_or(detail.kind()), expected, "{error}");
+                    }
                     (real, model) => panic!("{real:?} and {model:?}"),
                 }
             }
@@ -320,6 +339,7 @@ proptest! {
             run.apply(step);
             run.check();
         }
+        run.model.told = run.model.now;
         for of in 0..TENANTS.len() {
             (0..IDS.len()).for_each(|id| run.ask(of, id));
             run.list(of, 2);

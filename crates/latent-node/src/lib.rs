@@ -1,13 +1,19 @@
 //! The shell of a node: the only place where a run, a cell and a component meet.
 //!
-//! [`Phase0ActivationRunner`] takes one activation from its envelope to its report: it registers the cancellation, gets
-//! a cell from a `CellPool`, runs the component through an `ExecutionBackend` and ends the cell's lease. The policies it
-//! follows are pure and live elsewhere (who may run in latent-scheduler, what is published in latent-activation); what
-//! is here keeps order, holds what is owned and lets go of it.
+//! To embed the whole lifecycle, start at [`LocalActivationManager`]: it takes one activation from its request to its
+//! record, over a catalog, admission, a scheduler, a backend and a journal. Where callers may go away before the end,
+//! start activations through a [`CleanupSupervisor`]: dropping the handle of a guest that runs costs its cell. The parts
+//! and the sizes that have to go together are in `docs/embedding.md`.
+//!
+//! [`Phase0ActivationRunner`] is the containment alone: from an envelope over a `CellPool` and an `ExecutionBackend` to a
+//! report, without routes, quotas or records. The policies that both follow are pure and live elsewhere (who may run in
+//! latent-scheduler, what is published in latent-activation); what is here keeps order, holds what is owned and lets go
+//! of it.
 //!
 //! Each state of ownership is a type that the next one consumes, so that a step cannot be skipped or taken twice.
-//! Nothing here spawns a task or keeps a future of its own: the caller polls, and dropping a run at any point gives
-//! everything up pessimistically. Specification: `activation-containment.md`, "Cleanup ordering".
+//! Nothing here spawns a task: the caller polls, and dropping a run at any point gives everything up pessimistically. Only
+//! the [`CleanupDriver`] keeps futures of others, and whoever owns the runtime spawns it. Specification:
+//! `activation-lifecycle.md` and `activation-containment.md`, whose rules `docs/conformance.md` restates.
 
 mod contain;
 mod names;

@@ -107,7 +107,8 @@ pub trait ActivationManager: Send + Sync {
 }
 
 /// Runs activations (`activation-lifecycle.md`). It spawns no task and has no timer of its own: who holds a handle
-/// polls it, on a Tokio runtime with its timer on.
+/// polls it, on a Tokio runtime with its timer on, to its end; a handle that is dropped while its guest runs costs a cell.
+/// Whoever owns the node calls the journal's `sweep` now and then.
 pub struct LocalActivationManager {
     services: Arc<Services>,
 }

@@ -29,7 +29,8 @@ pub struct WasmtimeBackend {
 }
 
 impl WasmtimeBackend {
-    /// Builds the engine and starts its threads. Components are compiled in this process and their images kept nowhere.
+    /// Builds the engine and starts its threads. Components are compiled in this process, without the limits of a child,
+    /// and their images kept nowhere: for components that are trusted. For others see [`Self::with_preparation`].
     /// Accepted logs go to `sink`.
     ///
     /// # Errors

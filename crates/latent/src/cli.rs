@@ -90,7 +90,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = RangedU64ValueParser::<u32>::new().range(1..=POOL_CAPACITY_MAX as u64))]
     pub cells: u32,
 
-    /// How often to make the call
+    /// How often to make the call; a rejection that would repeat ends the load
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = RangedU64ValueParser::<u64>::new().range(1..))]
     pub repeat: u64,
 
@@ -144,7 +144,7 @@ Calls one exported function of a component and prints what came of it.
 
 The command is a node of its own: it compiles the component in a process under limits, unless it has done so before, opens a pool of cells and runs every call as an \
 activation, in a fresh instance and under the same enforcement as on any node. Its flags set an activation's grant and \
-the node's ceiling together; the defaults are a node's.";
+the node's ceiling together; fuel, memory, log bytes and cells have a node's defaults, and time has none.";
 
 const AFTER_LONG_HELP: &str = "\
 Sizes:
@@ -174,14 +174,16 @@ JSON output, one object for each activation in the order in which they end:
                      dependency-failed or state-conflict
   media_type         only with application/octet-stream: the result is the base64 string of the bytes
   result | declared_error | error {code, message, retryable, details [{kind, fields}]}
-  consumption        {fuel, peak_memory_bytes, wall_time_micros, log_bytes}
+  consumption        {fuel, peak_memory_bytes, wall_time_micros, log_bytes}; the time is that in the cell, without the wait,
+                     and the fuel of a guest that was stopped may fall short by up to 1000000
   revision           what was called: a digest of the component and its service, which has the name of the file
-  release            the component's SHA-256
+  release            the component's SHA-256, which latent check prints as digest
   phases             [{sequence, phase, terminal, at_micros, at}]: received, resolved, admitted, queued, materializing,
                      running, as far as it came; the last one repeats the phase in which it ended, and its terminal is
                      the terminal_state. at_micros is the time since it was received, at the time of day
   logs               [{level, message, fields}]
   A component that cannot be prepared has one such object too, without revision, release and phases: nothing was called.
+  A file that cannot be read and wrong usage have a sentence on standard error and no object.
 and one last line:
   pool               {capacity, available, active_leases, quarantined, queue_depth}
   runtime            what the engine still holds, what it keeps compiled, its allocator and whether it scans for dirty pages
@@ -192,7 +194,7 @@ Exit codes, the worst of all activations:
   2    wrong usage
   3    the guest returned a declared error
   4    an activation failed, or was rejected because it would hardly have got a cell before its deadline
-  130  Ctrl-C or SIGTERM: live activations are cancelled and cleaned up, their records printed
+  130  Ctrl-C or SIGTERM: live activations are cancelled and cleaned up, their records printed; those not begun have none
 
 Examples:
   latent run text-stats.wasm --call analyze#reverse --args '[\"abc\"]'

@@ -10,6 +10,7 @@ use latent_activation::ActivationRequest;
 use latent_core::PlatformError;
 
 use super::continuation::Continuation;
+use super::invalid;
 use super::supervised::SupervisedActivation;
 use super::transfers::Transfers;
 use crate::manager::{ActivationArrival, ActivationHandle, LocalActivationManager};
@@ -45,13 +46,17 @@ impl ContinuationSlot {
     /// Has `manager` accept a request, under this slot. A refusal gives the slot back.
     ///
     /// # Errors
-    /// As [`LocalActivationManager::start_arrived`].
+    /// `invalid-argument`, detail `activation.supervisor-config`, for a manager whose cleanups may take longer than the
+    /// supervisor waits for; otherwise as [`LocalActivationManager::start_arrived`].
     pub fn start(
         self,
         manager: &LocalActivationManager,
         request: ActivationRequest,
         arrival: ActivationArrival,
     ) -> Result<SupervisedActivation, PlatformError> {
+        if manager.cleanup_grace() * 2 > self.shared.cap {
+            return Err(shorter_than(manager.cleanup_grace(), self.shared.cap / 2));
+        }
         let handle = manager.start_arrived(request, arrival)?;
         Ok(SupervisedActivation::new(handle, self))
     }
@@ -63,6 +68,13 @@ impl ContinuationSlot {
         // Dropped, a continuation is given up.
         let _given_up = self.shared.transfers.transfer(continuation).err();
     }
+}
+
+/// A clean end within the manager's grace would be an overrun here.
+fn shorter_than(managers: Duration, own: Duration) -> PlatformError {
+    let message =
+        format_args!("the supervisor's cleanup_grace is {own:?}, its manager's {managers:?}; give both the same");
+    invalid("cleanup_grace", message)
 }
 
 impl Drop for ContinuationSlot {

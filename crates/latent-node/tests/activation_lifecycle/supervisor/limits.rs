@@ -47,6 +47,18 @@ fn settings_out_of_their_bounds_are_refused_by_name() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_grace_shorter_than_the_managers_is_refused_before_an_id_is_accepted() {
+    let (node, _driver) = node(1, 1);
+    let short = CleanupSupervisorConfig { continuations_max: 1, cleanup_grace: GRACE - TICK };
+    let (supervisor, _other) = CleanupSupervisor::new(short).unwrap();
+    let error = refused(supervisor.start(&node.manager, request("a", "echo"), ActivationArrival::default()));
+    assert_eq!(error.code(), PlatformErrorCode::InvalidArgument);
+    assert_eq!(error.details()[0].field("setting"), Some("cleanup_grace"));
+    assert_eq!(node.manager.status(&tenant(), &activation("a")), Lookup::Unknown);
+    assert_eq!(supervisor.snapshot().reserved, 0, "the slot went back");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_full_supervisor_refuses_before_an_id_is_accepted() {
     let (node, driver) = node(2, 1);
     node.backend.set_step("spin", FakeStep::Spin);

@@ -49,7 +49,7 @@ fn settings_out_of_their_bounds_are_refused_by_name() {
 #[tokio::test(start_paused = true)]
 async fn a_grace_shorter_than_the_managers_is_refused_before_an_id_is_accepted() {
     let (node, _driver) = node(1, 1);
-    let short = CleanupSupervisorConfig { continuations_max: 1, cleanup_grace: GRACE - TICK };
+    let short = CleanupSupervisorConfig { continuations_max: 1, cleanup_grace: GRACE / 2 };
     let (supervisor, _other) = CleanupSupervisor::new(short).unwrap();
     let error = refused(supervisor.start(&node.manager, request("a", "echo"), ActivationArrival::default()));
     assert_eq!(error.code(), PlatformErrorCode::InvalidArgument);

@@ -32,7 +32,8 @@ pub use cancellation::ExecutionCancellation;
 pub use inspector::{ComponentInspection, ComponentInspector};
 pub use log::{BoundedLogSink, LogLevel, LogRecord, LogRefused, LogSink};
 pub use prepared::{
-    ImportName, PreparationKey, PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse, refuse_ungranted,
+    ImportName, PreparationKey, PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse, UseGuards,
+    refuse_ungranted,
 };
 pub use repository::{ArtifactRepository, OwnedRepository, Seal, SealedRelease, SealedSource};
 pub use resources::RuntimeResourceSnapshot;

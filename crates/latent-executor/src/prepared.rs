@@ -108,9 +108,15 @@ impl PreparedReadiness {
         &self.code
     }
 
+    /// The code and the pin, for the backend that made them to turn into a use with room of its own.
+    #[must_use = "dropping the pin gives it up"]
+    pub fn into_parts(self) -> (Arc<dyn PreparedCode>, Box<dyn Any + Send>) {
+        (self.code, self.pin)
+    }
+
     /// Turns the readiness into a use by adding the permit of one live instance.
     pub fn into_use(self, permit: Box<dyn Any + Send>) -> PreparedUse {
-        PreparedUse { code: self.code, _guards: (Some(self.pin), permit) }
+        PreparedUse { code: self.code, guards: UseGuards { _pin: Some(self.pin), _permit: permit } }
     }
 }
 
@@ -121,19 +127,31 @@ impl PreparedReadiness {
 #[must_use = "dropping a use gives up its pin and permit"]
 pub struct PreparedUse {
     code: Arc<dyn PreparedCode>,
-    _guards: (Option<Box<dyn Any + Send>>, Box<dyn Any + Send>),
+    guards: UseGuards,
+}
+
+/// The pin and the permit of a use without its code. Opaque; affine like the use itself.
+#[must_use = "dropping the guards gives up pin and permit"]
+pub struct UseGuards {
+    _pin: Option<Box<dyn Any + Send>>,
+    _permit: Box<dyn Any + Send>,
 }
 
 impl PreparedUse {
     /// Pins `code`; `guards` are the backend's own pin and permit, dropped with the use.
     pub fn new(code: Arc<dyn PreparedCode>, guards: Box<dyn Any + Send>) -> Self {
-        Self { code, _guards: (None, guards) }
+        Self { code, guards: UseGuards { _pin: None, _permit: guards } }
     }
 
     /// The code.
     #[must_use]
     pub fn code(&self) -> &Arc<dyn PreparedCode> {
         &self.code
+    }
+
+    /// The code and its guards, for the backend that runs it. The code is to be dropped first.
+    pub fn into_parts(self) -> (Arc<dyn PreparedCode>, UseGuards) {
+        (self.code, self.guards)
     }
 }
 

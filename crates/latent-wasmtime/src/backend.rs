@@ -1,6 +1,7 @@
 //! The backend: one engine and everything that serves it, behind the execution port.
 
 use std::any::Any;
+use std::future::ready;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -19,6 +20,7 @@ use crate::inspect::inspect_whole;
 use crate::preparation::Preparation;
 use crate::prepare::PreparedComponent;
 use crate::preparer::{Lookup, Source, compiler_gone};
+use crate::ready::ReadyGuard;
 use crate::settings::EngineSettings;
 use crate::shared::Shared;
 
@@ -115,7 +117,7 @@ impl WasmtimeBackend {
         cancellation: ExecutionCancellation,
     ) -> ContainedExecution {
         let shared = &*self.shared;
-        let _running = shared.gauges.hold(Kind::Invocation);
+        let running = shared.gauges.hold(Kind::Invocation);
         let code = match shared.look_up(&artifact, Some(&request.context.principal.tenant)) {
             Err(error) => return ContainedExecution::refused(&cancellation, error),
             Ok(Lookup::Kept(code)) => code,
@@ -132,31 +134,21 @@ impl WasmtimeBackend {
             Err(error) => return ContainedExecution::refused(&cancellation, error),
         };
         let guards = Guards::Own { _pin: shared.gauges.hold(Kind::Pin), _permit: permit };
-        contain::run(shared, Pinned { code, _guards: guards }, request, cancellation).await
-    }
-
-    async fn run_prepared(
-        &self,
-        pinned: PreparedUse,
-        request: ExecutionRequest,
-        cancellation: ExecutionCancellation,
-    ) -> ContainedExecution {
-        let shared = &*self.shared;
-        let _running = shared.gauges.hold(Kind::Invocation);
-        match self.own(pinned.code()) {
-            Some(code) => {
-                let pinned = Pinned { code, _guards: Guards::Use { _pinned: pinned } };
-                contain::run(shared, pinned, request, cancellation).await
-            }
-            None => ContainedExecution::refused(&cancellation, foreign_code()),
-        }
+        contain::run(shared, Pinned { code, _guards: guards, _running: running }, request, cancellation).await
     }
 
     /// `code` as what this backend prepared, if it did.
-    fn own(&self, code: &Arc<dyn PreparedCode>) -> Option<Arc<PreparedComponent>> {
-        let code: Arc<dyn Any + Send + Sync> = code.clone();
+    fn own(&self, code: Arc<dyn PreparedCode>) -> Option<Arc<PreparedComponent>> {
+        let code: Arc<dyn Any + Send + Sync> = code;
         let code = code.downcast::<PreparedComponent>().ok()?;
         Engine::same(code.pre.engine(), &self.shared.engine).then_some(code)
+    }
+
+    /// Whether this backend prepared `code`.
+    fn owns(&self, code: &dyn PreparedCode) -> bool {
+        let code: &dyn Any = code;
+        code.downcast_ref::<PreparedComponent>()
+            .is_some_and(|code| Engine::same(code.pre.engine(), &self.shared.engine))
     }
 }
 
@@ -175,7 +167,7 @@ impl ExecutionBackend for WasmtimeBackend {
         request: ExecutionRequest,
         cancellation: ExecutionCancellation,
     ) -> BoxFuture<'_, ContainedExecution> {
-        Box::pin(self.run(artifact, request, cancellation))
+        boxed(|| self.run(artifact, request, cancellation))
     }
 
     fn preparation_key(&self, digest: Sha256Digest) -> PreparationKey {
@@ -187,19 +179,27 @@ impl ExecutionBackend for WasmtimeBackend {
         repository: OwnedRepository,
         key: PreparationKey,
     ) -> BoxFuture<'_, Result<PreparedReadiness, PlatformError>> {
-        Box::pin(async move {
+        boxed(|| async move {
             let code = self.shared.ready_from(repository, key).await?;
             let pin = self.shared.ready.pin(code.clone())?;
-            Ok(PreparedReadiness::new(code, Box::new(pin)))
+            Ok(PreparedReadiness::new(code, Box::new(ReadyGuard::new(pin))))
         })
     }
 
     fn materialize_ready(&self, ready: PreparedReadiness) -> Result<PreparedActivation, PlatformError> {
-        if self.own(ready.code()).is_none() {
+        if !self.owns(&**ready.code()) {
             return Err(foreign_code());
         }
         let held = self.shared.hold_use()?;
-        Ok(PreparedActivation::new(ready.into_use(Box::new(held))))
+        let (code, pin) = ready.into_parts();
+        let pinned = match pin.downcast::<ReadyGuard>() {
+            Ok(mut guard) => {
+                guard.hold(held);
+                PreparedUse::new(code, guard)
+            }
+            Err(pin) => PreparedReadiness::new(code, pin).into_use(Box::new(held)),
+        };
+        Ok(PreparedActivation::new(pinned))
     }
 
     fn prepare_for_use(&self, artifact: ComponentArtifact) -> BoxFuture<'_, Result<PreparedActivation, PlatformError>> {
@@ -216,7 +216,16 @@ impl ExecutionBackend for WasmtimeBackend {
         request: ExecutionRequest,
         cancellation: ExecutionCancellation,
     ) -> BoxFuture<'_, ContainedExecution> {
-        Box::pin(self.run_prepared(prepared.into_use(), request, cancellation))
+        let shared = &*self.shared;
+        let running = shared.gauges.hold(Kind::Invocation);
+        let (code, guards) = prepared.into_use().into_parts();
+        match self.own(code) {
+            Some(code) => {
+                let pinned = Pinned { code, _guards: Guards::Use { _guards: guards }, _running: running };
+                boxed(|| contain::run(shared, pinned, request, cancellation))
+            }
+            None => Box::pin(ready(ContainedExecution::refused(&cancellation, foreign_code()))),
+        }
     }
 
     fn resources(&self) -> RuntimeResourceSnapshot {
@@ -247,6 +256,14 @@ impl ComponentInspector for WasmtimeBackend {
     fn inspect(&self, bytes: &[u8]) -> Result<ComponentInspection, PlatformError> {
         inspect_whole(&self.shared.engine, bytes, &self.shared.settings)
     }
+}
+
+/// Boxes what `make` answers. The place is taken before the future is made, so that nothing can fail in between and the
+/// compiler writes the few bytes that a new future has instead of copying its whole size.
+fn boxed<'a, F: Future + Send + 'a>(make: impl FnOnce() -> F) -> BoxFuture<'a, F::Output> {
+    let place = Box::<F>::new_uninit();
+    let boxed: Box<F> = Box::write(place, make());
+    Box::into_pin(boxed)
 }
 
 fn foreign_code() -> PlatformError {

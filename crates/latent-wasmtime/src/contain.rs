@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use latent_core::{ErrorDetail, ExecutionOutcome, MediaType, PlatformError, PlatformErrorCode};
+use latent_core::{ErrorDetail, ExecutionOutcome, MediaType, PlatformError, PlatformErrorCode, RevisionPolicy};
 use latent_executor::{
-    ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest, PreparedCode as _,
-    refuse_ungranted,
+    ActivationContext, ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
+    PreparedCode as _, UseGuards, refuse_ungranted,
 };
 use wasmtime::{Store, UpdateDeadline};
 
@@ -34,6 +34,8 @@ pub struct Pinned<'a> {
     pub code: Arc<PreparedComponent>,
     /// The backend's own guards, or those that came with a prepared use.
     pub _guards: Guards<'a>,
+    /// The run itself, as it is counted.
+    pub _running: Held<'a>,
 }
 
 /// What keeps the code and the permit until it is dropped.
@@ -47,8 +49,8 @@ pub enum Guards<'a> {
     },
     /// Came with a prepared use.
     Use {
-        /// The use.
-        _pinned: latent_executor::PreparedUse,
+        /// Those of the use.
+        _guards: UseGuards,
     },
 }
 
@@ -69,51 +71,69 @@ impl std::fmt::Display for Stop {
 impl std::error::Error for Stop {}
 
 /// Runs `request` on pinned code.
-pub async fn run(
-    shared: &Shared,
-    pinned: Pinned<'_>,
+///
+/// A block instead of an `async fn`, and no more than one: what a block captures is kept once, parameters twice.
+pub fn run<'a>(
+    shared: &'a Shared,
+    pinned: Pinned<'a>,
     request: ExecutionRequest,
     cancellation: ExecutionCancellation,
-) -> ContainedExecution {
-    let declared = pinned.code.imports();
-    if let Err(error) = refuse_ungranted(declared, &request.policy.execution.imports) {
-        return ContainedExecution::refused(&cancellation, error);
+) -> impl Future<Output = ContainedExecution> + Send + use<'a> {
+    async move {
+        let Begun { plan, arguments, media_type, started, buffers, mut live } =
+            match begin(shared, &pinned.code, request, &cancellation) {
+                Ok(begun) => begun,
+                Err(error) => return ContainedExecution::refused(&cancellation, error),
+            };
+        let watch = shared.ticker.watch(&cancellation);
+        let entered = AtomicBool::new(false);
+        let (ended, at) = {
+            let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), arguments, &entered)));
+            guarded(&shared.ticker, &cancellation, started, call.as_mut()).await
+        };
+        drop(watch);
+        live.observe(at);
+        let panicked = matches!(ended, Ended::Panicked);
+        let captured = capture(shared, plan, &mut live, &cancellation, ended, media_type);
+        let clean = live.close();
+        let outcome = captured.classified(plan, entered.into_inner());
+        drop(buffers);
+        drop(pinned);
+        let consumption = cancellation.budget_accounting().consumption();
+        let cleanup = match (panicked, clean) {
+            (false, true) => ExecutionCleanup::Reusable,
+            (true, _) => ExecutionCleanup::Unproven { reason: "the host panicked during the run" },
+            (false, false) => ExecutionCleanup::Unproven { reason: "the host panicked while the store was dropped" },
+        };
+        ContainedExecution { report: ExecutionReport { outcome, consumption }, cleanup }
     }
+}
+
+/// A run that is about to enter its guest. What is left of its request is in here, so that the request need not be kept.
+struct Begun<'a> {
+    plan: &'a FunctionPlan,
+    arguments: Arguments,
+    media_type: MediaType,
+    started: Instant,
+    buffers: Held<'a>,
+    live: LiveStore<'a>,
+}
+
+/// Checks and decodes `request`, then opens its store.
+fn begin<'a>(
+    shared: &'a Shared,
+    code: &'a PreparedComponent,
+    request: ExecutionRequest,
+    cancellation: &'a ExecutionCancellation,
+) -> Result<Begun<'a>, PlatformError> {
+    refuse_ungranted(code.imports(), &request.policy.execution.imports)?;
     let started = now();
     let media_type = request.payload.media_type;
-    let prepared = pinned
-        .code
-        .plan(&request.target)
-        .and_then(|plan| Ok((plan, plan.decode(&request.payload, &shared.settings.values)?)));
-    let (plan, arguments) = match prepared {
-        Ok(ready) => ready,
-        Err(error) => return ContainedExecution::refused(&cancellation, error),
-    };
+    let plan = code.plan(&request.target)?;
+    let arguments = plan.decode(&request.payload, &shared.settings.values)?;
     let buffers = shared.gauges.hold(Kind::Buffer);
-    let mut live = match open(shared, &request, &cancellation, started) {
-        Ok(live) => live,
-        Err(error) => return ContainedExecution::refused(&cancellation, error),
-    };
-    let watch = shared.ticker.watch(&cancellation);
-    let entered = AtomicBool::new(false);
-    let (ended, at) = {
-        let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), arguments, &entered)));
-        guarded(&shared.ticker, &cancellation, started, call.as_mut()).await
-    };
-    drop(watch);
-    live.observe(at);
-    let panicked = matches!(ended, Ended::Panicked);
-    let captured = capture(shared, plan, &mut live, &cancellation, ended, media_type);
-    let clean = live.close();
-    let outcome = captured.classified(plan, entered.into_inner());
-    drop((buffers, pinned));
-    let consumption = cancellation.budget_accounting().consumption();
-    let cleanup = match (panicked, clean) {
-        (false, true) => ExecutionCleanup::Reusable,
-        (true, _) => ExecutionCleanup::Unproven { reason: "the host panicked during the run" },
-        (false, false) => ExecutionCleanup::Unproven { reason: "the host panicked while the store was dropped" },
-    };
-    ContainedExecution { report: ExecutionReport { outcome, consumption }, cleanup }
+    let live = open(shared, (request.context, request.policy), cancellation, started)?;
+    Ok(Begun { plan, arguments, media_type, started, buffers, live })
 }
 
 /// Waits for `preparation` unless the activation is stopped first.
@@ -134,13 +154,13 @@ pub async fn prepared<T>(
 
 fn open<'a>(
     shared: &'a Shared,
-    request: &ExecutionRequest,
-    cancellation: &ExecutionCancellation,
+    activation: (Arc<ActivationContext>, Arc<RevisionPolicy>),
+    cancellation: &'a ExecutionCancellation,
     started: Instant,
 ) -> Result<LiveStore<'a>, PlatformError> {
     let settings = &shared.settings;
     let held = shared.gauges.hold(Kind::Store);
-    let ledger = cancellation.budget_accounting().clone();
+    let ledger = cancellation.budget_accounting();
     let fuel = ledger.granted().fuel;
     let counts = ObjectCounts {
         instances: settings.core_instances_max,
@@ -148,7 +168,7 @@ fn open<'a>(
         tables: settings.tables_max,
     };
     let limiter = Limiter::new(ledger.clone(), settings.memory_bytes_max, settings.table_elements_max, counts);
-    let state = HostState::new(settings, request, cancellation.clone(), shared.sink.clone(), limiter);
+    let state = HostState::new(settings, activation, cancellation.clone(), shared.sink.clone(), limiter);
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_fuel(fuel).map_err(|error| no_fuel(&error))?;
@@ -171,18 +191,20 @@ fn no_fuel(error: &wasmtime::Error) -> PlatformError {
     PlatformError::new(PlatformErrorCode::Internal, format_args!("the engine does not count fuel: {error}"))
 }
 
-async fn invoke(
-    shared: &Shared,
-    code: &PreparedComponent,
-    plan: &FunctionPlan,
-    store: &mut Store<HostState>,
+fn invoke<'a>(
+    shared: &'a Shared,
+    code: &'a PreparedComponent,
+    plan: &'a FunctionPlan,
+    store: &'a mut Store<HostState>,
     arguments: Arguments,
-    entered: &AtomicBool,
-) -> wasmtime::Result<Returned> {
-    let instance = code.pre.instantiate_async(&mut *store).await?;
-    let _instance = shared.gauges.hold(Kind::Instance);
-    entered.store(true, Ordering::Relaxed);
-    plan.call(&instance, store, arguments).await
+    entered: &'a AtomicBool,
+) -> impl Future<Output = wasmtime::Result<Returned>> + Send + use<'a> {
+    async move {
+        let instance = code.pre.instantiate_async(&mut *store).await?;
+        let _instance = shared.gauges.hold(Kind::Instance);
+        entered.store(true, Ordering::Relaxed);
+        plan.call(&instance, store, arguments).await
+    }
 }
 
 /// What is read from a store before it is dropped.

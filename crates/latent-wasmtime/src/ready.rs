@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use latent_executor::PreparedCode as _;
 
+use crate::gauges::HeldUse;
 use crate::prepare::PreparedComponent;
 
 /// Bounds of what readiness may pin.
@@ -42,6 +43,24 @@ pub struct PinCount(AtomicU64);
 pub struct ReadyPin {
     pins: Arc<ReadyPins>,
     code: Arc<PreparedComponent>,
+}
+
+/// The pin of one readiness, with room for what turns it into a use: both are kept in one allocation.
+pub struct ReadyGuard {
+    _pin: ReadyPin,
+    held: Option<HeldUse>,
+}
+
+impl ReadyGuard {
+    /// Guards a readiness.
+    pub fn new(pin: ReadyPin) -> Self {
+        Self { _pin: pin, held: None }
+    }
+
+    /// Guards a use from now on.
+    pub fn hold(&mut self, held: HeldUse) {
+        self.held = Some(held);
+    }
 }
 
 impl ReadyPins {

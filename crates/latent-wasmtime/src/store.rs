@@ -1,7 +1,6 @@
 //! A live store: what it used is recorded and it is dropped on every way out, and its drop is part of the proof.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::Instant;
 
 use latent_core::BudgetLedger;
@@ -13,14 +12,14 @@ use crate::host::HostState;
 /// The store of one run.
 pub struct LiveStore<'a> {
     store: Option<Store<HostState>>,
-    ledger: Arc<BudgetLedger>,
+    ledger: &'a BudgetLedger,
     started: Instant,
     held: Option<Held<'a>>,
 }
 
 impl<'a> LiveStore<'a> {
     /// Takes charge of `store`, which `held` counts. Guest time starts at `started`.
-    pub fn new(store: Store<HostState>, ledger: Arc<BudgetLedger>, started: Instant, held: Held<'a>) -> Self {
+    pub fn new(store: Store<HostState>, ledger: &'a BudgetLedger, started: Instant, held: Held<'a>) -> Self {
         Self { store: Some(store), ledger, started, held: Some(held) }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use latent_core::{Environment, RevisionPolicy};
-use latent_executor::{ActivationContext, ExecutionCancellation, ExecutionRequest, LogLevel, LogSink};
+use latent_executor::{ActivationContext, ExecutionCancellation, LogLevel, LogSink};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
@@ -33,10 +33,10 @@ struct Wasi {
 }
 
 impl HostState {
-    /// The state of the activation that runs `request`.
+    /// The state of the activation of `context`, as `policy` allows.
     pub(crate) fn new(
         settings: &EngineSettings,
-        request: &ExecutionRequest,
+        (context, policy): (Arc<ActivationContext>, Arc<RevisionPolicy>),
         cancellation: ExecutionCancellation,
         sink: Arc<dyn LogSink>,
         limiter: Limiter,
@@ -45,9 +45,9 @@ impl HostState {
         resources.set_max_capacity(settings.host_resources_max as usize);
         Self {
             limiter,
-            context: request.context.clone(),
+            context,
             cancellation,
-            policy: request.policy.clone(),
+            policy,
             sink,
             log_limits: settings.logs,
             random_bytes_max: settings.random_bytes_max,

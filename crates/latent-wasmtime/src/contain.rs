@@ -73,6 +73,7 @@ impl std::error::Error for Stop {}
 /// Runs `request` on pinned code.
 ///
 /// A block instead of an `async fn`, and no more than one: what a block captures is kept once, parameters twice.
+#[expect(clippy::manual_async_fn, reason = "an `async fn` keeps its parameters twice")]
 pub fn run<'a>(
     shared: &'a Shared,
     pinned: Pinned<'a>,
@@ -191,6 +192,7 @@ fn no_fuel(error: &wasmtime::Error) -> PlatformError {
     PlatformError::new(PlatformErrorCode::Internal, format_args!("the engine does not count fuel: {error}"))
 }
 
+#[expect(clippy::manual_async_fn, reason = "an `async fn` keeps its parameters twice")]
 fn invoke<'a>(
     shared: &'a Shared,
     code: &'a PreparedComponent,

@@ -2,33 +2,18 @@
 //!
 //! `cargo bench -p latent-bench --bench activation`; `-- --short` for a quick look.
 
-use latent_activation::ActivationEnvelope;
 use latent_bench::bare::Bare;
 use latent_bench::node::{Node, Template};
 use latent_bench::series::{Plan, Series, Subject, alternate};
-use latent_core::{ActivationOutcome, Payload};
+use latent_bench::subjects::{BareText, GUESTS, Guest, Through};
+use latent_core::Payload;
 use latent_executor::ComponentArtifact;
 use latent_wasmtime::{EngineSettings, PagemapScanChoice};
-use wasmtime::component::{ComponentExportIndex, Val};
+use wasmtime::component::ComponentExportIndex;
 
 const MIB: usize = 1 << 20;
 
-struct BareText<'a>(&'a Bare, ComponentExportIndex);
 struct BareBytes<'a>(&'a Bare, ComponentExportIndex, Vec<u8>);
-struct Through<'a>(&'a Node, Template, ComponentArtifact);
-
-impl Subject for BareText<'_> {
-    type Input = Val;
-
-    fn input(&self, _thread: usize, _round: u64) -> Val {
-        Val::String("hello".to_owned())
-    }
-
-    async fn call(&self, input: Val) {
-        let result = self.0.call_dynamic(&self.1, &[input]).await;
-        assert!(matches!(result, Val::String(text) if text == "hello"));
-    }
-}
 
 impl Subject for BareBytes<'_> {
     type Input = ();
@@ -37,19 +22,6 @@ impl Subject for BareBytes<'_> {
 
     async fn call(&self, (): ()) {
         assert_eq!(self.0.call_bytes(&self.1, &self.2).await.len(), self.2.len());
-    }
-}
-
-impl Subject for Through<'_> {
-    type Input = (ActivationEnvelope, ComponentArtifact);
-
-    fn input(&self, thread: usize, round: u64) -> Self::Input {
-        (self.1.envelope(&format!("bench-{thread}-{round}")), self.2.clone())
-    }
-
-    async fn call(&self, (envelope, artifact): Self::Input) {
-        let report = self.0.runner.run(envelope, artifact).await;
-        assert!(matches!(report.outcome, ActivationOutcome::Succeeded { .. }), "{report:?}");
     }
 }
 
@@ -65,16 +37,6 @@ fn row(name: &str, threads: usize, a: &Series, b: &Series) {
         b.per_second() / a.per_second(),
     );
 }
-
-/// A guest under test: its fixture and what the rows call it.
-#[derive(Clone, Copy)]
-struct Guest {
-    fixture: &'static str,
-    label: &'static str,
-}
-
-const GUESTS: [Guest; 2] =
-    [Guest { fixture: "echo-rust", label: "Rust echo" }, Guest { fixture: "echo", label: "text-format echo" }];
 
 fn compare(guest: Guest, scan: PagemapScanChoice, scale: u64) {
     let component = latent_guests::component(guest.fixture);

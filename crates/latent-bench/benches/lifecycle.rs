@@ -3,50 +3,22 @@
 //! `cargo bench -p latent-bench --bench lifecycle`; `-- --short` for a quick look. The three take turns in one run; all
 //! calls are warm. Allocations are counted in calls of their own, which are not timed.
 
-use latent_activation::{ActivationEnvelope, ActivationRequest};
+use latent_activation::ActivationRequest;
 use latent_bench::allocations::{self, Counting};
 use latent_bench::bare::Bare;
 use latent_bench::lifecycle::{LifecycleNode, Size, request};
 use latent_bench::node::{Node, Template};
 use latent_bench::series::{Plan, Series, Subject, interleave};
+use latent_bench::subjects::{BareText, GUESTS, Guest, Through};
 use latent_core::{ActivationOutcome, FunctionTarget, Payload, ServiceName, TenantId};
 use latent_executor::ComponentArtifact;
 use latent_wasmtime::EngineSettings;
 use tokio::runtime::{Builder, Runtime};
-use wasmtime::component::{ComponentExportIndex, Val};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-struct BareText<'a>(&'a Bare, ComponentExportIndex);
-struct Through<'a>(&'a Node, Template, ComponentArtifact);
 struct Whole<'a>(&'a LifecycleNode, ActivationRequest);
-
-impl Subject for BareText<'_> {
-    type Input = Val;
-
-    fn input(&self, _thread: usize, _round: u64) -> Val {
-        Val::String("hello".to_owned())
-    }
-
-    async fn call(&self, input: Val) {
-        let result = self.0.call_dynamic(&self.1, &[input]).await;
-        assert!(matches!(result, Val::String(text) if text == "hello"));
-    }
-}
-
-impl Subject for Through<'_> {
-    type Input = (ActivationEnvelope, ComponentArtifact);
-
-    fn input(&self, thread: usize, round: u64) -> Self::Input {
-        (self.1.envelope(&format!("bench-{thread}-{round}")), self.2.clone())
-    }
-
-    async fn call(&self, (envelope, artifact): Self::Input) {
-        let report = self.0.runner.run(envelope, artifact).await;
-        assert!(matches!(report.outcome, ActivationOutcome::Succeeded { .. }), "{report:?}");
-    }
-}
 
 impl Subject for Whole<'_> {
     type Input = ActivationRequest;
@@ -61,16 +33,6 @@ impl Subject for Whole<'_> {
         assert!(matches!(receipt.outcome, ActivationOutcome::Succeeded { .. }), "{receipt:?}");
     }
 }
-
-/// A guest under test: its fixture and what the rows call it.
-#[derive(Clone, Copy)]
-struct Guest {
-    fixture: &'static str,
-    label: &'static str,
-}
-
-const GUESTS: [Guest; 2] =
-    [Guest { fixture: "echo-rust", label: "Rust echo" }, Guest { fixture: "echo", label: "text-format echo" }];
 
 fn row(name: &str, threads: usize, bare: &Series, other: (&str, &Series), allocations: [u64; 2]) {
     let (label, other) = other;

@@ -2,9 +2,9 @@
 //!
 //! Absolute times on shared machines are noise; what counts is the ratio of two series whose samples alternate.
 //! [`bare`] is the floor: the very same engine settings, fuel, epochs and a limiter, and nothing else. [`node`] is the
-//! runner over the pool, [`lifecycle`] the whole way through the manager. [`series`] takes the samples. [`endurance`]
-//! runs the runner for long and looks at what is left, [`lives`] does so with the manager and its supervisor, [`crash`]
-//! with a storage whose owner is killed. [`catalogs`] makes catalogs of any size.
+//! runner over the pool, [`lifecycle`] the whole way through the manager. [`subjects`] are called and [`series`] takes
+//! the samples. [`endurance`] runs the runner for long and looks at what is left, [`lives`] does so with the manager and
+//! its supervisor, [`crash`] with a storage whose owner is killed. [`catalogs`] makes catalogs of any size.
 
 pub mod allocations;
 pub mod bare;
@@ -16,3 +16,4 @@ pub mod lives;
 pub mod node;
 pub mod process;
 pub mod series;
+pub mod subjects;

@@ -114,13 +114,18 @@ impl StopLatch {
     /// Registers the task that runs a guest, and what interrupts the guest's code between its ticks. As
     /// [`Self::register`] otherwise; the interrupter stays for as long as the latch does.
     pub fn register_running(&self, task: &Waker, interrupter: &Waker) {
-        let wakers = self.lock();
-        if is_kept(wakers.task.as_ref(), task) && is_kept(wakers.interrupter.as_ref(), interrupter) {
-            return;
+        {
+            let wakers = self.lock();
+            if is_kept(wakers.task.as_ref(), task) && is_kept(wakers.interrupter.as_ref(), interrupter) {
+                return;
+            }
         }
-        drop(wakers);
-        self.keep(task, |wakers| &mut wakers.task);
-        self.keep(interrupter, |wakers| &mut wakers.interrupter);
+        let (task, interrupter) = (task.clone(), interrupter.clone());
+        let before = {
+            let mut wakers = self.lock();
+            (wakers.task.replace(task), wakers.interrupter.replace(interrupter))
+        };
+        drop(before);
     }
 
     /// Wakes the registered tasks and interrupts their guest, so that each takes a checkpoint now.

@@ -17,6 +17,7 @@
 
 mod contain;
 mod names;
+mod time;
 
 mod runner;
 

@@ -34,6 +34,7 @@ use latent_scheduler::admission::{Admission, PressureSample, QueueClass, Transpo
 use latent_scheduler::fair::LocalScheduler;
 
 use crate::contain::{call, port_panicked};
+use crate::time::now;
 use asked::Asked;
 use owner::{Accepted, Owner};
 use services::Services;
@@ -166,26 +167,26 @@ impl LocalActivationManager {
     /// How an activation of `tenant` stands. Another tenant's is as unknown as one that never was.
     #[must_use]
     pub fn status(&self, tenant: &TenantId, activation_id: &ActivationId) -> Lookup<ActivationStatus> {
-        self.services.parts.journal.status(tenant, activation_id, stops::now())
+        self.services.parts.journal.status(tenant, activation_id, now())
     }
 
     /// The events of an activation of `tenant`, in order.
     #[must_use]
     pub fn events(&self, tenant: &TenantId, activation_id: &ActivationId) -> Lookup<Vec<LifecycleEvent>> {
-        self.services.parts.journal.events(tenant, activation_id, stops::now())
+        self.services.parts.journal.events(tenant, activation_id, now())
     }
 
     /// A page of the activations of `tenant`, newest first, from `from` on; at most `rows` lines.
     #[must_use]
     pub fn list(&self, tenant: &TenantId, from: Option<PageCursor>, rows: usize) -> ActivationPage {
-        self.services.parts.journal.list(tenant, from, rows, stops::now())
+        self.services.parts.journal.list(tenant, from, rows, now())
     }
 
     /// Cancels an activation of `tenant`, in whatever phase it is. Accepted says that its end will be a cancelled one, not
     /// that anything has been cleaned up yet (`activation-lifecycle.md`, "Cancellation, cleanup, and accounting").
     #[must_use]
     pub fn cancel_for(&self, tenant: &TenantId, activation_id: &ActivationId, reason: &str) -> CancelDisposition {
-        self.services.parts.journal.cancel(tenant, activation_id, reason, stops::now())
+        self.services.parts.journal.cancel(tenant, activation_id, reason, now())
     }
 
     /// Tells admission how the node is doing, until the next call. Without one a node whose policy asks for it is taken

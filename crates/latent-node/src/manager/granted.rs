@@ -12,9 +12,10 @@ use super::owner::{Accepted, Owner};
 use super::running::Running;
 use super::services::Services;
 use super::settled::Settled;
-use super::stops::{now, stopped};
+use super::stops::stopped;
 use crate::contain::{Foreign, backend_panicked, begin, call as contained, port_panicked};
 use crate::names::bounded;
+use crate::time::now;
 
 /// An activation with an assignment. Dropping it returns the cell for reuse, then refunds the quota.
 pub(super) struct Granted<'s> {

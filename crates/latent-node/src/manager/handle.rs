@@ -15,8 +15,8 @@ use super::asked::Asked;
 use super::granted::Granted;
 use super::owner::{Interruption, panicked};
 use super::services::Services;
-use super::stops::now;
 use crate::contain::Foreign;
+use crate::time::now;
 
 /// What became of an activation (`activation-lifecycle.md`, "Start and identity").
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use latent_core::{
 
 use super::ActivationArrival;
 use super::handle::ActivationTransportInterruption;
-use super::stops::now;
+use crate::time::now;
 
 /// What the outside has said of an activation besides a cancel. Shared by its handle and its owner.
 #[derive(Debug, Default)]

@@ -12,9 +12,10 @@ use latent_scheduler::fair::Entered;
 use super::ended::Ended;
 use super::owner::Owner;
 use super::services::Services;
-use super::stops::{LazyTimer, now, stopped};
+use super::stops::stopped;
 use crate::contain::{Foreign, backend_panicked};
 use crate::names::bounded;
+use crate::time::{LazyTimer, now};
 
 /// An activation whose guest runs. Dropping it drops the run, quarantines the cell, refunds the quota and publishes
 /// that the activation was given up, in this order.

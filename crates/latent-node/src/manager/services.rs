@@ -4,8 +4,8 @@ use arc_swap::ArcSwapOption;
 use latent_activation::Moment;
 use latent_scheduler::admission::{ClockSample, PressureSample};
 
-use super::stops::now;
 use super::{LocalActivationManagerConfig, LocalActivationManagerParts};
+use crate::time::now;
 
 pub(super) struct Services {
     pub(super) parts: LocalActivationManagerParts,

@@ -4,21 +4,15 @@
 //! sleep; what has to wait for nothing costs neither a registration nor a timer.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use std::pin::Pin;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use latent_core::{ExecutionOutcome, PlatformError, StopCause, StopLatch};
-use tokio::task::unconstrained;
-use tokio::time::{Sleep, sleep_until};
 
 use crate::contain::{Foreign, contained};
-
-/// The monotonic time of the runtime whose timers the waits use, so that tests turn both together.
-pub(super) fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
+use crate::time::{LazyTimer, now};
 
 /// What a stop comes to when nothing has run.
 pub(super) fn stopped(cause: StopCause) -> ExecutionOutcome {
@@ -26,26 +20,6 @@ pub(super) fn stopped(cause: StopCause) -> ExecutionOutcome {
         StopCause::Cancelled => ExecutionOutcome::Cancelled,
         StopCause::DeadlineExceeded => ExecutionOutcome::DeadlineExceeded,
         StopCause::TransportStopped => ExecutionOutcome::TransportStopped,
-    }
-}
-
-/// A timer that is made when it is first waited for.
-#[derive(Default)]
-pub(super) struct LazyTimer(Option<Pin<Box<Sleep>>>);
-
-impl LazyTimer {
-    /// Whether `at` has come. If not, the task is woken then. Also for a task that has used up its turn: what it waits
-    /// for may do so at every poll.
-    pub(super) fn poll(&mut self, at: Instant, cx: &mut Context<'_>) -> Poll<()> {
-        let timer = self.0.get_or_insert_with(|| Box::pin(sleep_until(at.into())));
-        pin!(unconstrained(timer.as_mut())).poll(cx)
-    }
-
-    /// Waits for another time from now on.
-    pub(super) fn restart(&mut self, at: Instant) {
-        if let Some(timer) = &mut self.0 {
-            timer.as_mut().reset(at.into());
-        }
     }
 }
 

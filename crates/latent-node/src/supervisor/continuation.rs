@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use tokio::time::{Sleep, sleep_until};
-
 use super::slot::Shared;
 use super::transfers::Went;
 use crate::manager::ActivationHandle;
+use crate::time::{LazyTimer, now};
 
 /// One continuation. Dropped before it has ended, it is an overrun.
 pub(super) struct Continuation {
@@ -20,14 +19,14 @@ pub(super) struct Continuation {
     /// The last instant at which ending is in time.
     until: Instant,
     /// Made when it is first waited for: a transfer may happen outside of any runtime.
-    timer: Option<Pin<Box<Sleep>>>,
+    timer: LazyTimer,
     shared: Arc<Shared>,
 }
 
 impl Continuation {
     /// Goes on with `handle`, which was interrupted just now.
     pub(super) fn new(handle: ActivationHandle, shared: Arc<Shared>) -> Self {
-        Self { handle: Some(handle), until: now() + shared.cap, timer: None, shared }
+        Self { handle: Some(handle), until: now() + shared.cap, timer: LazyTimer::default(), shared }
     }
 
     /// Gives it up.
@@ -53,8 +52,7 @@ impl Future for Continuation {
             self.shared.transfers.settle(Went::InTime);
             return Poll::Ready(());
         }
-        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(until.into())));
-        if timer.as_mut().poll(cx).is_pending() && now() < until {
+        if self.timer.poll(until, cx).is_pending() && now() < until {
             return Poll::Pending;
         }
         self.overrun();
@@ -66,9 +64,4 @@ impl Drop for Continuation {
     fn drop(&mut self) {
         self.overrun();
     }
-}
-
-/// The monotonic time of the runtime whose timers the waits use, so that tests turn both together.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
 }

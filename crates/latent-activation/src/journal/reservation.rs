@@ -74,6 +74,12 @@ impl JournalReservation {
         self.ledger = Some(ledger);
     }
 
+    /// The account of the run, once it is kept.
+    #[must_use]
+    pub fn ledger(&self) -> Option<&Arc<BudgetLedger>> {
+        self.ledger.as_ref()
+    }
+
     /// Pins the revision for life; the activation is [`LifecyclePhase::Resolved`].
     ///
     /// # Errors

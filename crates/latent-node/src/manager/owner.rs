@@ -79,13 +79,12 @@ pub(super) struct Owner {
     pub(super) interruption: Arc<Interruption>,
     /// Made at admission, once.
     deadline: Option<Instant>,
-    ledger: Option<Arc<BudgetLedger>>,
 }
 
 impl Owner {
     pub(super) fn new(reservation: JournalReservation) -> Self {
         let latch = Arc::clone(reservation.latch());
-        Self { latch, reservation: Some(reservation), interruption: Arc::default(), deadline: None, ledger: None }
+        Self { latch, reservation: Some(reservation), interruption: Arc::default(), deadline: None }
     }
 
     pub(super) fn reservation(&self) -> &JournalReservation {
@@ -99,11 +98,9 @@ impl Owner {
 
     /// Opens the account and takes the deadline over. The activation is admitted, and queued with it.
     pub(super) fn admitted(&mut self, granted: ResourceBudget, deadline: Instant, at: Instant) {
-        let ledger = Arc::new(BudgetLedger::new(granted));
         self.deadline = Some(deadline);
-        self.ledger = Some(Arc::clone(&ledger));
         let record = self.record();
-        record.account(ledger);
+        record.account(Arc::new(BudgetLedger::new(granted)));
         record.advance(LifecyclePhase::Admitted, at).expect("a resolved activation is admitted next");
         record.advance(LifecyclePhase::Queued, at).expect("an admitted activation is queued next");
     }
@@ -132,12 +129,12 @@ impl Owner {
 
     /// The account, which is open from admission on.
     pub(super) fn ledger(&self) -> &Arc<BudgetLedger> {
-        self.ledger.as_ref().expect("the account is opened at admission")
+        self.reservation().ledger().expect("the account is opened at admission")
     }
 
     /// What has been used up to now.
     pub(super) fn consumption(&self) -> BudgetConsumption {
-        self.ledger.as_ref().map(|ledger| ledger.consumption()).unwrap_or_default()
+        used(self.reservation())
     }
 
     /// Publishes the end.
@@ -169,12 +166,18 @@ impl Drop for Owner {
         } else if self.interruption.transport().is_some() {
             ExecutionOutcome::TransportStopped
         } else {
-            return reservation.abandon(self.consumption(), now());
+            let consumption = used(&reservation);
+            return reservation.abandon(consumption, now());
         };
         let overrun = self.interruption.overrun().map(|cap| DispositionFailure::Overrun { cap });
         let evidence = Evidence { disposition_failure: overrun, ..self.hand_over(execution) };
-        let _published = reservation.publish(evidence, self.consumption(), now());
+        let consumption = used(&reservation);
+        let _published = reservation.publish(evidence, consumption, now());
     }
+}
+
+fn used(reservation: &JournalReservation) -> BudgetConsumption {
+    reservation.ledger().map(|ledger| ledger.consumption()).unwrap_or_default()
 }
 
 /// Something that the manager does not expect to panic did.

@@ -25,6 +25,12 @@ mod manager;
 
 mod supervisor;
 
+pub mod access;
+
+pub mod logs;
+
+pub mod operations;
+
 pub mod runtime;
 
 pub use manager::{

@@ -1,4 +1,4 @@
-//! The repository's own commands: `tidy`, `conformance`, and the long ones that run the bench crate.
+//! The repository's own commands: `tidy`, `conformance`, `licences`, and the long ones that run the bench crate.
 //!
 //! Invariant: nothing here links a crate of the project, so a check still runs when the code does not build.
 
@@ -6,6 +6,7 @@ mod arrows;
 mod conformance;
 mod errors;
 mod files;
+mod licences;
 mod links;
 mod repository;
 mod simulate;
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND
 
   tidy               layout, dependency arrows, fences, error pages, links, decision records
   conformance        every row of docs/conformance.md has a test, a gate or a reason; --list prints all tests
+  licences           every package of the lock file has a licence that deny.toml accepts
   endurance [ARGS]   runs `endurance` of latent-bench, e.g. `cargo xtask endurance --calls 100000`
   lifecycle [ARGS]   runs `lifecycle-endurance` of latent-bench, e.g. `cargo xtask lifecycle --drop-running`
   crash [ARGS]       runs `crash` of latent-bench, e.g. `cargo xtask crash --cycles 200`
@@ -38,7 +40,11 @@ fn main() -> ExitCode {
         ("tidy", []) => check(tidy::run),
         ("conformance", []) => check(conformance::run),
         ("conformance", [option]) if option == "--list" => check(conformance::list),
-        ("tidy" | "conformance", _) => return usage(&format!("`{command}` does not take `{}`", rest.join(" "))),
+        ("licences", []) => licences::run().map(|summary| {
+            println!("{summary}");
+            ExitCode::SUCCESS
+        }),
+        ("tidy" | "conformance" | "licences", _) => return usage(&format!("`{command}` does not take `{}`", rest.join(" "))),
         ("endurance", _) => cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "endurance"], rest),
         ("lifecycle", _) => {
             cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "lifecycle-endurance"], rest)

@@ -1,6 +1,8 @@
 //! The changes that a worker makes: a sequence that follows from its seed alone.
 
-use latent_core::{BudgetCeilings, DeploymentId, Environment, ImportGrant, SecretReferences, ServiceName, Sha256Digest, TenantId};
+use latent_core::{
+    BudgetCeilings, DeploymentId, Environment, ImportGrant, SecretReferences, ServiceName, Sha256Digest, TenantId,
+};
 
 use latent_catalog::{DeploymentManifest, Weight};
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use latent_catalog::{CapsuleManifest, DeploymentManifest, ManifestLimits, Release, WEIGHT_DEFAULT};
 use latent_core::{
-    BudgetCeilings, Environment, FunctionTarget, ImportGrant, SecretReferences, PlatformErrorCode, Sha256Digest, Threading,
+    BudgetCeilings, Environment, FunctionTarget, ImportGrant, PlatformErrorCode, SecretReferences, Sha256Digest,
+    Threading,
 };
 use proptest::prelude::*;
 

@@ -179,9 +179,10 @@ pub(crate) fn read_deployment(names: &mut Names, key: &[u8], value: &[u8]) -> Re
         None => ImportGrant::Standard,
     };
     let environment = value.list(|value| Ok((value.text()?.into(), value.text()?.into())))?;
-    let secrets = match value.is_empty() {
-        true => Vec::new(),
-        false => value.list(|value| Ok((value.text()?.into(), value.text()?.into())))?,
+    let secrets = if value.is_empty() {
+        Vec::new()
+    } else {
+        value.list(|value| Ok((value.text()?.into(), value.text()?.into())))?
     };
     value.finish()?;
     let (environment, secrets) = (Environment::new(environment), SecretReferences::new(secrets));

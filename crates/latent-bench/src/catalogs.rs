@@ -8,7 +8,7 @@ use latent_catalog::{
 };
 use latent_core::{
     ActivationId, BudgetCeilings, ContractSurface, DeploymentId, Environment, FunctionSignature, FunctionTarget,
-    ImportGrant, ResolvedRevision, RouteName, ServiceName, Sha256Digest, TenantId, id::DEFAULT_ROUTE,
+    ImportGrant, ResolvedRevision, RouteName, SecretReferences, ServiceName, Sha256Digest, TenantId, id::DEFAULT_ROUTE,
 };
 use latent_storage::Storage;
 
@@ -72,6 +72,7 @@ impl Spread {
             ceilings: BudgetCeilings::default(),
             imports: ImportGrant::Standard,
             environment: Environment::default(),
+            secrets: SecretReferences::default(),
         }
     }
 

@@ -13,7 +13,7 @@ use latent_catalog::{
 use latent_core::id::DEFAULT_ROUTE;
 use latent_core::{
     BudgetCeilings, Caller, CellClass, DeploymentId, Environment, FunctionTarget, ImportGrant, NodeId, Payload,
-    RouteName, ServiceName, SystemWallClock, TenantId, Threading,
+    RouteName, SecretReferences, ServiceName, SystemWallClock, TenantId, Threading,
 };
 use latent_executor::fake::FakeRepository;
 use latent_executor::{BoundedLogSink, ComponentArtifact, ComponentInspector as _};
@@ -121,6 +121,7 @@ impl LifecycleNode {
             ceilings: BudgetCeilings::default(),
             imports: ImportGrant::Standard,
             environment: Environment::default(),
+            secrets: SecretReferences::default(),
         };
         self.repository.put(tenant, artifact);
         let release = Arc::new(release.expect("the manifest offers all that there is"));

@@ -86,6 +86,7 @@ impl Deployment {
             ceilings: self.policy.admission.deployment,
             imports: self.policy.execution.imports.clone(),
             environment: self.policy.execution.environment.clone(),
+            secrets: self.policy.execution.secrets.clone(),
         }
     }
 

@@ -33,6 +33,15 @@ pub fn revision_id(manifest: &DeploymentManifest) -> RevisionId {
         text.put(name.as_bytes());
         text.put(value.as_bytes());
     }
+    // Only where there are any, so that revisions of deployments without secrets stay what they were.
+    if !manifest.secrets.is_empty() {
+        text.put(b"secrets");
+        text.count(manifest.secrets.len());
+        for (variable, secret) in manifest.secrets.iter() {
+            text.put(variable.as_bytes());
+            text.put(secret.as_bytes());
+        }
+    }
     RevisionId::new(Sha256Digest::of(&text.0))
 }
 
@@ -67,7 +76,7 @@ impl Lengths {
 mod tests {
     use std::time::Duration;
 
-    use latent_core::{DeploymentId, Environment, ServiceName, TenantId};
+    use latent_core::{DeploymentId, Environment, SecretReferences, ServiceName, TenantId};
 
     use super::*;
     use crate::manifest::Weight;
@@ -82,6 +91,7 @@ mod tests {
             ceilings: BudgetCeilings::default(),
             imports: ImportGrant::Standard,
             environment: Environment::default(),
+            secrets: SecretReferences::default(),
         }
     }
 
@@ -96,6 +106,9 @@ mod tests {
         let base = manifest();
         let pairs = |pairs: &[(&str, &str)]| {
             Environment::new(pairs.iter().map(|(name, value)| ((*name).into(), (*value).into())))
+        };
+        let references = |pairs: &[(&str, &str)]| {
+            SecretReferences::new(pairs.iter().map(|(variable, secret)| ((*variable).into(), (*secret).into())))
         };
         let ceilings = BudgetCeilings::default();
         let second = Duration::from_secs(1);
@@ -113,7 +126,11 @@ mod tests {
             DeploymentManifest { imports: ImportGrant::Only(["a:b/c".into()].into()), ..base.clone() },
             DeploymentManifest { environment: pairs(&[("a", "bc")]), ..base.clone() },
             DeploymentManifest { environment: pairs(&[("ab", "c")]), ..base.clone() },
-            DeploymentManifest { environment: pairs(&[("a", ""), ("bc", "")]), ..base },
+            DeploymentManifest { environment: pairs(&[("a", ""), ("bc", "")]), ..base.clone() },
+            DeploymentManifest { environment: pairs(&[("secrets", ""), ("a", "bc")]), ..base.clone() },
+            DeploymentManifest { secrets: references(&[("a", "bc")]), ..base.clone() },
+            DeploymentManifest { secrets: references(&[("ab", "c")]), ..base.clone() },
+            DeploymentManifest { secrets: references(&[("a", "bd")]), ..base },
         ];
         let ids: std::collections::BTreeSet<_> = others.iter().map(revision_id).collect();
         assert_eq!(ids.len(), others.len());

@@ -15,6 +15,7 @@ pub mod outcome;
 pub mod policy;
 pub mod principal;
 pub mod revision;
+pub mod secret;
 pub mod stop;
 
 pub use budget::{BudgetConsumption, BudgetLedger, ResourceBudget};
@@ -30,4 +31,5 @@ pub use policy::{
 };
 pub use principal::{Caller, CallerError, Principal, PrincipalKind};
 pub use revision::{ResolvedRevision, RevisionId};
+pub use secret::{SecretReferences, is_secret_name};
 pub use stop::{StopCause, StopLatch};

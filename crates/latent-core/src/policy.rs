@@ -8,6 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::budget::earlier as lower;
+use crate::secret::SecretReferences;
 
 /// The most that one layer (a capsule, a deployment, a node) lets an activation have. `None` adds no restriction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -139,6 +140,8 @@ pub struct ExecutionPolicy {
     pub imports: ImportGrant,
     /// What the guest sees as its environment.
     pub environment: Environment,
+    /// Which secrets it sees beside that. What they hold is read for each activation and kept nowhere.
+    pub secrets: SecretReferences,
 }
 
 /// All that a revision allows. Pinned with the revision, for the life of an activation.

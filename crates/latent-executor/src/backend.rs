@@ -44,8 +44,8 @@ pub struct ExecutionRequest {
     pub payload: Payload,
     /// What is granted.
     pub budget: ResourceBudget,
-    /// What the revision allows. Its `execution` part is what a backend reads: the imports that are bound and the
-    /// environment that the guest sees.
+    /// What the revision allows. Its `execution` part is what a backend reads: the imports that are bound, the
+    /// environment that the guest sees, and the names of the secrets beside it.
     pub policy: Arc<RevisionPolicy>,
 }
 

@@ -9,7 +9,7 @@
 //! together with every import the component declares).
 //!
 //! Bytes come from an [`ArtifactRepository`]; what they offer is read by a [`ComponentInspector`] before they are
-//! compiled.
+//! compiled. What a deployment refers to as a secret comes from a [`SecretSource`], for each activation anew.
 //!
 //! [`fake`] and [`suite`] ship with the port: every backend passes the same contract.
 
@@ -22,6 +22,7 @@ pub mod log;
 pub mod prepared;
 pub mod repository;
 pub mod resources;
+pub mod secret;
 pub mod suite;
 
 pub use artifact::ComponentArtifact;
@@ -37,3 +38,4 @@ pub use prepared::{
 };
 pub use repository::{ArtifactRepository, OwnedRepository, Seal, SealedRelease, SealedSource};
 pub use resources::RuntimeResourceSnapshot;
+pub use secret::{NoSecrets, SecretSource, SecretValue};

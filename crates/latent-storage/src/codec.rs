@@ -81,6 +81,11 @@ impl<'a> Decoder<'a> {
         Self { rest: bytes }
     }
 
+    /// Whether nothing is left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// Says that nothing is left.
     pub(crate) fn finish(self) -> Result<(), Malformed> {
         if self.rest.is_empty() { Ok(()) } else { Err(Malformed("there is more in it than belongs there")) }

@@ -29,7 +29,7 @@
 //!   work done, the errors and the quota are the same whether or not another tenant has the component.
 //!
 //! One lock is held by whoever changes something, across the disk's work; readers never meet it. All effects on files go
-//! through the port [`disk`]. Nothing here knows an engine: what a component exports is read by a
+//! through the port [`disk`]. Secrets are no part of it: a [`SecretDirectory`] reads them where their operator put them. Nothing here knows an engine: what a component exports is read by a
 //! [`ComponentInspector`](latent_executor::ComponentInspector).
 //!
 //! Specification: reference, sections 3 and 6; `activation-lifecycle.md`, "Preparation and capability binding".
@@ -44,10 +44,12 @@ mod record;
 mod records;
 mod refusal;
 mod repository;
+mod secrets;
 mod storage;
 mod writer;
 
 pub use backup::{Verified, restore, restore_on, verify, verify_on};
 pub use limits::{StorageLimits, StorageOptions};
 pub use record::ReleaseRecord;
+pub use secrets::{SecretDirectory, SecretRefusal, secret_directory_name};
 pub use storage::{Collected, Published, ReleasePage, Storage, StorageInventory, Usage};

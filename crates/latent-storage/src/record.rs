@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latent_catalog::{CapsuleManifest, Deployment, DeploymentManifest, ManifestLimits, Release, Weight};
-use latent_core::{BudgetCeilings, DeploymentId, Environment, ImportGrant, ServiceName, Sha256Digest, TenantId};
+use latent_core::{
+    BudgetCeilings, DeploymentId, Environment, ImportGrant, SecretReferences, ServiceName, Sha256Digest, TenantId,
+};
 use latent_executor::ImportName;
 
 use crate::codec::{Decoder, Encoder, Malformed};
@@ -153,6 +155,13 @@ pub(crate) fn deployment(deployment: &Deployment) -> Vec<u8> {
         value.text(name);
         value.text(text);
     });
+    // Only where there are any: a record without secrets is what it was before there were secrets.
+    if !policy.execution.secrets.is_empty() {
+        value.list(policy.execution.secrets.iter(), |value, (variable, secret)| {
+            value.text(variable);
+            value.text(secret);
+        });
+    }
     value.finish()
 }
 
@@ -170,9 +179,15 @@ pub(crate) fn read_deployment(names: &mut Names, key: &[u8], value: &[u8]) -> Re
         None => ImportGrant::Standard,
     };
     let environment = value.list(|value| Ok((value.text()?.into(), value.text()?.into())))?;
+    let secrets = if value.is_empty() {
+        Vec::new()
+    } else {
+        value.list(|value| Ok((value.text()?.into(), value.text()?.into())))?
+    };
     value.finish()?;
-    let environment = Environment::new(environment);
-    let manifest = DeploymentManifest { tenant, service, deployment, release, weight, ceilings, imports, environment };
+    let (environment, secrets) = (Environment::new(environment), SecretReferences::new(secrets));
+    let manifest =
+        DeploymentManifest { tenant, service, deployment, release, weight, ceilings, imports, environment, secrets };
     Ok(DeploymentRecord { manifest, generation })
 }
 

@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use latent_core::{BudgetLedger, PlatformError, PlatformErrorCode, Sha256Digest, StopLatch, TenantId, budget::earlier};
 use latent_executor::{
     ComponentArtifact, ComponentInspection, ComponentInspector, ContainedExecution, ExecutionBackend,
-    ExecutionCancellation, ExecutionReport, ExecutionRequest, LogSink, OwnedRepository, PreparationKey,
-    PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse, RuntimeResourceSnapshot,
+    ExecutionCancellation, ExecutionReport, ExecutionRequest, LogSink, NoSecrets, OwnedRepository, PreparationKey,
+    PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse, RuntimeResourceSnapshot, SecretSource,
 };
 use wasmtime::Engine;
 
@@ -41,7 +41,8 @@ impl WasmtimeBackend {
         Self::with_preparation(settings, Preparation::default(), sink)
     }
 
-    /// The same, with components compiled and images kept as `preparation` says.
+    /// The same, with components compiled and images kept as `preparation` says. There are no secrets; see
+    /// [`Self::with_secrets`].
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -50,7 +51,21 @@ impl WasmtimeBackend {
         preparation: Preparation,
         sink: Arc<dyn LogSink>,
     ) -> Result<Self, PlatformError> {
-        Shared::new(settings, preparation, sink).map(|shared| Self { shared: Arc::new(shared) })
+        Self::with_secrets(settings, preparation, Arc::new(NoSecrets), sink)
+    }
+
+    /// The same, with what deployments refer to read from `secrets`: for each activation that needs it, after its code is
+    /// prepared and before its store is made, on a thread for work that blocks. A stop or the deadline ends the wait.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn with_secrets(
+        settings: EngineSettings,
+        preparation: Preparation,
+        secrets: Arc<dyn SecretSource>,
+        sink: Arc<dyn LogSink>,
+    ) -> Result<Self, PlatformError> {
+        Shared::new(settings, preparation, secrets, sink).map(|shared| Self { shared: Arc::new(shared) })
     }
 
     /// Prepares `artifact` for `tenant` and keeps it as the cache does: nothing is pinned. Functions that the tenant had

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use latent_core::{ErrorDetail, ExecutionOutcome, MediaType, PlatformError, PlatformErrorCode, RevisionPolicy};
+use futures_util::future::BoxFuture;
+use latent_core::{ErrorDetail, ExecutionOutcome, MediaType, PlatformError, PlatformErrorCode};
 use latent_executor::{
-    ActivationContext, ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
-    PreparedCode as _, UseGuards, refuse_ungranted,
+    ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest, PreparedCode as _,
+    UseGuards, refuse_ungranted,
 };
 use wasmtime::{Store, UpdateDeadline};
 
@@ -21,9 +22,10 @@ use crate::call::{Arguments, FunctionPlan, Returned};
 use crate::classify::{Bounds, Facts, classify, stopped};
 use crate::gauges::{Held, Kind};
 use crate::guard::{Ended, guarded, now};
-use crate::host::HostState;
+use crate::host::{HostState, Subject};
 use crate::limiter::{Limiter, ObjectCounts};
 use crate::prepare::PreparedComponent;
+use crate::secrets::Secrets;
 use crate::shared::Shared;
 use crate::store::LiveStore;
 use crate::values::EncodeError;
@@ -81,8 +83,15 @@ pub fn run<'a>(
     cancellation: ExecutionCancellation,
 ) -> impl Future<Output = ContainedExecution> + Send + use<'a> {
     async move {
+        let secrets = match secrets(shared, &request, &cancellation) {
+            None => Secrets::default(),
+            Some(reading) => match reading.await {
+                Ok(secrets) => secrets,
+                Err(ended) => return ended,
+            },
+        };
         let Begun { plan, arguments, media_type, started, buffers, mut live } =
-            match begin(shared, &pinned.code, request, &cancellation) {
+            match begin(shared, &pinned.code, (request, secrets), &cancellation) {
                 Ok(begun) => begun,
                 Err(error) => return ContainedExecution::refused(&cancellation, error),
             };
@@ -120,11 +129,22 @@ struct Begun<'a> {
     live: LiveStore<'a>,
 }
 
+/// What the request's secrets hold, read unless the activation is stopped first; `None` where it has none, which costs
+/// nothing.
+fn secrets<'a>(
+    shared: &'a Shared,
+    request: &'a ExecutionRequest,
+    cancellation: &'a ExecutionCancellation,
+) -> Option<BoxFuture<'a, Result<Secrets, ContainedExecution>>> {
+    let any = !request.policy.execution.secrets.is_empty();
+    any.then(|| Box::pin(prepared(shared, cancellation, shared.secrets.read(request))) as BoxFuture<'a, _>)
+}
+
 /// Checks and decodes `request`, then opens its store.
 fn begin<'a>(
     shared: &'a Shared,
     code: &'a PreparedComponent,
-    request: ExecutionRequest,
+    (request, secrets): (ExecutionRequest, Secrets),
     cancellation: &'a ExecutionCancellation,
 ) -> Result<Begun<'a>, PlatformError> {
     refuse_ungranted(code.imports(), &request.policy.execution.imports)?;
@@ -133,7 +153,8 @@ fn begin<'a>(
     let plan = code.plan(&request.target)?;
     let arguments = plan.decode(&request.payload, &shared.settings.values)?;
     let buffers = shared.gauges.hold(Kind::Buffer);
-    let live = open(shared, (request.context, request.policy), cancellation, started)?;
+    let subject = Subject { context: request.context, policy: request.policy, secrets };
+    let live = open(shared, subject, cancellation, started)?;
     Ok(Begun { plan, arguments, media_type, started, buffers, live })
 }
 
@@ -155,7 +176,7 @@ pub async fn prepared<T>(
 
 fn open<'a>(
     shared: &'a Shared,
-    activation: (Arc<ActivationContext>, Arc<RevisionPolicy>),
+    subject: Subject,
     cancellation: &'a ExecutionCancellation,
     started: Instant,
 ) -> Result<LiveStore<'a>, PlatformError> {
@@ -169,7 +190,7 @@ fn open<'a>(
         tables: settings.tables_max,
     };
     let limiter = Limiter::new(ledger.clone(), settings.memory_bytes_max, settings.table_elements_max, counts);
-    let state = HostState::new(settings, activation, cancellation.clone(), shared.sink.clone(), limiter);
+    let state = HostState::new(settings, subject, cancellation.clone(), shared.sink.clone(), limiter);
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_fuel(fuel).map_err(|error| no_fuel(&error))?;

@@ -24,6 +24,7 @@ mod prepare;
 mod preparer;
 mod prescan;
 mod ready;
+mod secrets;
 mod settings;
 mod shared;
 mod store;

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest, TenantId};
-use latent_executor::{ComponentArtifact, LogSink, OwnedRepository, PreparationKey};
+use latent_executor::{ComponentArtifact, LogSink, OwnedRepository, PreparationKey, SecretSource};
 use wasmtime::Engine;
 
 use crate::engine::{self, EngineReport};
@@ -14,6 +14,7 @@ use crate::preparation::Preparation;
 use crate::prepare::PreparedComponent;
 use crate::preparer::{Lookup, Preparer, Source, Workshop, compiler_gone};
 use crate::ready::{ReadyBounds, ReadyPins};
+use crate::secrets::SecretReader;
 use crate::settings::EngineSettings;
 use crate::ticker::Ticker;
 
@@ -26,6 +27,7 @@ pub struct Shared {
     pub(crate) sink: Arc<dyn LogSink>,
     pub(crate) preparer: Preparer,
     pub(crate) ready: Arc<ReadyPins>,
+    pub(crate) secrets: SecretReader,
     pub(crate) report: EngineReport,
     compatibility: u64,
 }
@@ -38,6 +40,7 @@ impl Shared {
     pub fn new(
         settings: EngineSettings,
         preparation: Preparation,
+        secrets: Arc<dyn SecretSource>,
         sink: Arc<dyn LogSink>,
     ) -> Result<Self, PlatformError> {
         let (engine, report) = engine::build(&settings)?;
@@ -58,7 +61,8 @@ impl Shared {
         });
         let compatibility = engine::compatibility(&engine);
         let gauges = Arc::new(Gauges::default());
-        Ok(Self { engine, settings, ticker, gauges, sink, preparer, ready, report, compatibility })
+        let secrets = SecretReader::new(secrets, settings.instances_max);
+        Ok(Self { engine, settings, ticker, gauges, sink, preparer, ready, secrets, report, compatibility })
     }
 
     /// The key of the component `digest` under this engine.

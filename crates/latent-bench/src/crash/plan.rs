@@ -1,6 +1,8 @@
 //! The changes that a worker makes: a sequence that follows from its seed alone.
 
-use latent_core::{BudgetCeilings, DeploymentId, Environment, ImportGrant, ServiceName, Sha256Digest, TenantId};
+use latent_core::{
+    BudgetCeilings, DeploymentId, Environment, ImportGrant, SecretReferences, ServiceName, Sha256Digest, TenantId,
+};
 
 use latent_catalog::{DeploymentManifest, Weight};
 
@@ -70,6 +72,7 @@ impl Plan {
             ceilings: BudgetCeilings::default(),
             imports: ImportGrant::Standard,
             environment: Environment::default(),
+            secrets: SecretReferences::default(),
         }
     }
 

@@ -1,14 +1,18 @@
 //! The deployment manifest: which release runs under which name, how much of the traffic it gets, what it may use.
 
 use latent_core::id::DEFAULT_ROUTE;
-use latent_core::{BudgetCeilings, DeploymentId, Environment, ImportGrant, ServiceName, Sha256Digest, TenantId};
+use latent_core::secret::SECRETS_MAX;
+use latent_core::{
+    BudgetCeilings, DeploymentId, Environment, ImportGrant, SecretReferences, ServiceName, Sha256Digest, TenantId,
+};
 use serde_json::{Map, Value};
 
 use super::json::{self, Json, Path, Quoted};
 use super::read::{self, Object};
 use super::{ManifestError, ManifestLimits, capsule, ceilings, names};
 
-const KEYS: [&str; 8] = ["tenant", "service", "deployment", "release", "weight", "ceilings", "imports", "environment"];
+const KEYS: [&str; 9] =
+    ["tenant", "service", "deployment", "release", "weight", "ceilings", "imports", "environment", "secrets"];
 
 /// The weight of a deployment whose manifest names none.
 pub const WEIGHT_DEFAULT: u16 = 100;
@@ -59,6 +63,8 @@ pub struct DeploymentManifest {
     pub imports: ImportGrant,
     /// What the guest sees as its environment.
     pub environment: Environment,
+    /// Which of its tenant's secrets it sees beside that, under which variables.
+    pub secrets: SecretReferences,
 }
 
 impl DeploymentManifest {
@@ -69,6 +75,8 @@ impl DeploymentManifest {
     pub fn from_json(bytes: &[u8], limits: &ManifestLimits) -> Result<Self, ManifestError> {
         let path = Path::Root;
         let mut object = Object::open(json::parse(bytes, limits)?, &path, &KEYS)?;
+        let environment = object.optional("environment", environment)?.unwrap_or_default();
+        let secrets = object.optional("secrets", |json, path| secrets(json, path, &environment))?;
         Ok(Self {
             tenant: object.required("tenant", |json, path| names::id(json, path, TenantId::new))?,
             service: object.required("service", |json, path| names::id(json, path, ServiceName::new))?,
@@ -79,7 +87,8 @@ impl DeploymentManifest {
             imports: object
                 .optional("imports", capsule::interfaces)?
                 .map_or(ImportGrant::Standard, |names| ImportGrant::Only(names.into())),
-            environment: object.optional("environment", environment)?.unwrap_or_default(),
+            environment,
+            secrets: secrets.unwrap_or_default(),
         })
     }
 
@@ -103,6 +112,10 @@ impl DeploymentManifest {
         if !self.environment.is_empty() {
             let variables = self.environment.iter().map(|(name, value)| (name.to_owned(), value.into()));
             put("environment", Value::Object(variables.collect()));
+        }
+        if !self.secrets.is_empty() {
+            let references = self.secrets.iter().map(|(variable, secret)| (variable.to_owned(), secret.into()));
+            put("secrets", Value::Object(references.collect()));
         }
         Value::Object(object).to_string()
     }
@@ -143,4 +156,23 @@ fn environment(json: Json, path: &Path<'_>) -> Result<Environment, ManifestError
         variables.push((name.into(), value.into()));
     }
     Ok(Environment::new(variables))
+}
+
+/// Reads references. What stands where a name belongs is never repeated: it may be the secret itself.
+fn secrets(json: Json, path: &Path<'_>, environment: &Environment) -> Result<SecretReferences, ManifestError> {
+    let entries = read::entries(json, path)?;
+    if entries.len() > SECRETS_MAX {
+        return Err(ManifestError::new(path, format_args!("at most {SECRETS_MAX} secrets"), entries.len()));
+    }
+    let mut references = Vec::with_capacity(entries.len());
+    for (variable, json) in entries {
+        names::variable(&variable, path)?;
+        let at = Path::Key(path, &variable);
+        if environment.get(&variable).is_some() {
+            return Err(ManifestError::new(at, "a variable that $.environment does not set", "one that it sets"));
+        }
+        let secret = names::secret(json, &at)?;
+        references.push((variable.into(), secret));
+    }
+    Ok(SecretReferences::new(references))
 }

@@ -1,8 +1,9 @@
-//! Names inside manifests: ids, interfaces, functions and environment variables.
+//! Names inside manifests: ids, interfaces, functions, environment variables and secrets.
 
 use std::sync::Arc;
 
-use latent_core::IdError;
+use latent_core::secret::SECRET_NAME_BYTES_MAX;
+use latent_core::{IdError, is_secret_name};
 
 use super::ManifestError;
 use super::json::{Json, Path, Quoted};
@@ -77,6 +78,19 @@ pub(super) fn variable(name: &str, path: &Path<'_>) -> Result<(), ManifestError>
     }
     let expected = format_args!("variables named with 1 to {NAME_BYTES_MAX} bytes, no = and no control characters");
     Err(ManifestError::new(path, expected, Quoted(name)))
+}
+
+/// The name of a secret. Anything else that is there is not repeated: it may be the secret itself.
+pub(super) fn secret(json: Json, path: &Path<'_>) -> Result<Box<str>, ManifestError> {
+    match json {
+        Json::Text(name) if is_secret_name(&name) => Ok(name.into()),
+        _ => {
+            let expected = format_args!(
+                "the name of a secret: 1 to {SECRET_NAME_BYTES_MAX} letters, digits, -, _ and ., no . at the beginning"
+            );
+            Err(ManifestError::new(path, expected, "something else"))
+        }
+    }
 }
 
 /// Words of letters and digits joined by single hyphens, each beginning with a letter; WIT allows a word in capitals.

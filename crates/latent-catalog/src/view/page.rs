@@ -138,10 +138,11 @@ fn rows_within(rows: &[&Arc<Deployment>], bytes_max: usize) -> usize {
 fn row_bytes(row: &Deployment) -> usize {
     let execution = &row.policy.execution;
     let variables: usize = execution.environment.iter().map(|(name, value)| name.len() + value.len() + 6).sum();
+    let secrets: usize = execution.secrets.iter().map(|(variable, secret)| variable.len() + secret.len() + 6).sum();
     let imports: usize = match &execution.imports {
         ImportGrant::Standard => 0,
         ImportGrant::Only(names) => names.iter().map(|name| name.len() + 3).sum(),
     };
     let names = row.tenant.as_str().len() + row.service.as_str().len() + row.id.as_str().len();
-    ROW_BYTES + names + variables + imports
+    ROW_BYTES + names + variables + secrets + imports
 }

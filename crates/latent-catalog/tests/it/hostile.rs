@@ -206,6 +206,40 @@ fn a_variable_of_the_wrong_type_is_not_repeated_in_the_error() {
 }
 
 #[test]
+fn a_reference_that_names_no_secret_is_refused_and_not_repeated() {
+    let long = format!("\"{}\"", "s".repeat(129));
+    for name in ["\"\"", "\"..\"", "\".hunter2\"", "\"../hunter2\"", "\"hunter2\\u0000\"", "\"hunter2 \"", "7", &long] {
+        let error = refused(&with("secrets", &format!("{{\"TOKEN\": {name}}}")));
+        assert_eq!((error.path(), error.found()), ("$.secrets.TOKEN", "something else"), "{name}");
+        assert!(error.expected().contains("1 to 128 letters, digits") && !error.to_string().contains("hunter2"));
+    }
+    assert_refused_at(&with("secrets", r#"{"A=B": "token"}"#), "$.secrets", "no = and no control", "");
+    assert_refused_at(&with("secrets", r#"["token"]"#), "$.secrets", "an object", "");
+}
+
+#[test]
+fn a_variable_cannot_be_both_a_value_and_a_secret() {
+    for both in [
+        r#"{"TOKEN": "value"}, "secrets": {"TOKEN": "token"}"#,
+        r#"{"MODE": "fast", "TOKEN": ""}, "secrets": {"OTHER": "token", "TOKEN": "token"}"#,
+    ] {
+        let json = with("environment", both);
+        assert_refused_at(&json, "$.secrets.TOKEN", "a variable that $.environment does not set", "one that it sets");
+    }
+}
+
+#[test]
+fn more_secrets_than_a_deployment_may_have_are_refused() {
+    let secrets = |count: usize| {
+        let references: Vec<_> = (0..count).map(|at| format!("\"V{at}\": \"s{at}\"")).collect();
+        with("secrets", &format!("{{{}}}", references.join(",")))
+    };
+    assert_refused_at(&secrets(33), "$.secrets", "at most 32 secrets", "33");
+    let most = DeploymentManifest::from_json(secrets(32).as_bytes(), &ManifestLimits::default());
+    assert_eq!(most.expect("32 are allowed").secrets.len(), 32);
+}
+
+#[test]
 fn capsule_manifests_are_closed_too() {
     let refused = |json: &str| CapsuleManifest::from_json(json.as_bytes(), &ManifestLimits::default()).unwrap_err();
     for (json, path) in [

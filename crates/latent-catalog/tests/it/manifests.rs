@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use latent_catalog::{CapsuleManifest, DeploymentManifest, ManifestLimits, Release, WEIGHT_DEFAULT};
 use latent_core::{
-    BudgetCeilings, Environment, FunctionTarget, ImportGrant, PlatformErrorCode, Sha256Digest, Threading,
+    BudgetCeilings, Environment, FunctionTarget, ImportGrant, PlatformErrorCode, SecretReferences, Sha256Digest,
+    Threading,
 };
 use proptest::prelude::*;
 
@@ -32,6 +33,7 @@ fn a_short_deployment_manifest_has_the_documented_defaults() {
         ceilings: BudgetCeilings::default(),
         imports: ImportGrant::Standard,
         environment: Environment::default(),
+        secrets: SecretReferences::default(),
     };
     assert_eq!(manifest, defaults);
 }
@@ -43,6 +45,7 @@ fn a_full_deployment_manifest_is_read_whole() {
         &format!(
             r#"{{
             "environment": {{"MODE": "fast", "EMPTY": "", "ÜBER": "naïve\n"}},
+            "secrets": {{"TOKEN": "session_token", "API_KEY": "partner.key-2"}},
             "imports": ["wasi:io/streams", "latent:log/log"],
             "ceilings": {{"fuel": 18446744073709551615, "memory-bytes": 1, "log-bytes": 0, "wall-limit-ms": 1500}},
             "weight": 10000,
@@ -62,6 +65,8 @@ fn a_full_deployment_manifest_is_read_whole() {
     assert_eq!(manifest.imports, ImportGrant::Only(["latent:log/log".into(), "wasi:io/streams".into()].into()));
     let variables: Vec<_> = manifest.environment.iter().collect();
     assert_eq!(variables, [("EMPTY", ""), ("MODE", "fast"), ("ÜBER", "naïve\n")]);
+    let references: Vec<_> = manifest.secrets.iter().collect();
+    assert_eq!(references, [("API_KEY", "partner.key-2"), ("TOKEN", "session_token")]);
     assert_eq!((manifest.weight.get(), manifest.release), (10_000, digest));
     let names = (manifest.tenant.as_str(), manifest.service.as_str(), manifest.deployment.as_str());
     assert_eq!(names, ("acmé", "text", "../blue."));
@@ -105,9 +110,12 @@ proptest! {
         content in any::<[u8; 8]>(), share in 1_u16..=10_000,
         ceilings in any_ceilings(), imports in any_interfaces(),
         variables in prop::collection::btree_map("[^=\\p{C}]{1,12}", "[^\0]{0,40}", 0..6),
+        references in prop::collection::btree_map("[A-Z_]{1,12}", "[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,20}", 0..6),
     ) {
         let [tenant_id, service_name, id] = names;
         prop_assume!(id != "default");
+        let references = references.into_iter().filter(|(variable, _)| !variables.contains_key(variable));
+        let secrets = SecretReferences::new(references.map(|(variable, secret)| (variable.into(), secret.into())));
         let environment = Environment::new(variables.into_iter().map(|(name, value)| (name.into(), value.into())));
         let manifest = DeploymentManifest {
             tenant: tenant(&tenant_id),
@@ -118,6 +126,7 @@ proptest! {
             ceilings,
             imports: imports.map_or(ImportGrant::Standard, |names| ImportGrant::Only(names.into())),
             environment,
+            secrets,
         };
         prop_assert_eq!(read(&manifest.to_json()), manifest);
     }

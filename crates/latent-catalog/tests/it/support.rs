@@ -8,7 +8,7 @@ use latent_catalog::{
 };
 use latent_core::{
     ActivationId, BudgetCeilings, ContractSurface, DeploymentId, Environment, FunctionSignature, FunctionTarget,
-    ImportGrant, PlatformError, ResolvedRevision, RouteName, ServiceName, Sha256Digest, TenantId,
+    ImportGrant, PlatformError, ResolvedRevision, RouteName, SecretReferences, ServiceName, Sha256Digest, TenantId,
 };
 
 pub const CONTRACT: &str = "example:text/analyze@1.0.0";
@@ -58,6 +58,7 @@ pub fn manifest(tenant_id: &str, service_name: &str, id: &str) -> DeploymentMani
         ceilings: BudgetCeilings::default(),
         imports: ImportGrant::Standard,
         environment: Environment::default(),
+        secrets: SecretReferences::default(),
     }
 }
 

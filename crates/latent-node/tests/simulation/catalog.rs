@@ -6,7 +6,7 @@ use std::time::Duration;
 use latent_catalog::{Apply, CapsuleManifest, Delete, DeploymentManifest, Release, Weight};
 use latent_core::{
     BudgetCeilings, ContractSurface, DeploymentId, Environment, FunctionSignature, FunctionTarget, ImportGrant,
-    ServiceName, Sha256Digest,
+    SecretReferences, ServiceName, Sha256Digest,
 };
 use latent_scheduler::admission::PressureSample;
 
@@ -53,6 +53,7 @@ impl World {
             ceilings: BudgetCeilings { fuel: Some(fuel_of(version)), ..BudgetCeilings::default() },
             imports: ImportGrant::Standard,
             environment: Environment::default(),
+            secrets: SecretReferences::default(),
         };
         let release = Arc::new(release.map_err(|error| format!("a release: {error:?}"))?);
         let applied = self.node.catalog.apply(Apply { manifest, release, expected_generation: None });

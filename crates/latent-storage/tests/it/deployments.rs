@@ -1,7 +1,7 @@
 //! Deployments: durable generations, conflicts, and what readers see.
 
 use latent_catalog::{ActivationCatalog as _, Delete, DeploymentManifest, Weight};
-use latent_core::{BudgetCeilings, Environment, ImportGrant, PlatformErrorCode};
+use latent_core::{BudgetCeilings, Environment, ImportGrant, PlatformErrorCode, SecretReferences};
 use std::time::Duration;
 
 use crate::support::{apply, delete, fresh, furnish, held, manifest, open, options_with, publish, tenant};
@@ -20,6 +20,7 @@ fn everything_about_a_deployment_survives_a_restart() {
         },
         imports: ImportGrant::Only(["wasi:clocks/monotonic-clock".into(), "wasi:io/streams".into()].into()),
         environment: Environment::new([("TOKEN".into(), "päss\nword".into()), ("EMPTY".into(), "".into())]),
+        secrets: SecretReferences::new([("KEY".into(), "partner.key".into()), ("KEY2".into(), "other".into())]),
         ..manifest("acme", "blue", "one")
     };
     let none = DeploymentManifest { imports: ImportGrant::Only([].into()), ..manifest("acme", "green", "one") };

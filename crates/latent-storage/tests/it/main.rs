@@ -16,5 +16,6 @@ mod opening;
 mod publishing;
 mod quotas;
 mod scale;
+mod secrets;
 mod sources;
 mod support;

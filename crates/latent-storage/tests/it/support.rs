@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use latent_catalog::{Delete, DeploymentManifest, PageBounds, Weight};
 use latent_core::{
     BudgetCeilings, ContractSurface, DeploymentId, Environment, FunctionSignature, FunctionTarget, ImportGrant,
-    PlatformError, PlatformErrorCode, ServiceName, Sha256Digest, TenantId,
+    PlatformError, PlatformErrorCode, SecretReferences, ServiceName, Sha256Digest, TenantId,
 };
 use latent_executor::{ArtifactRepository as _, ComponentInspection, ComponentInspector, ImportName};
 use latent_storage::{Storage, StorageLimits, StorageOptions};
@@ -103,6 +103,7 @@ pub fn manifest(owner: &str, id: &str, name: &str) -> DeploymentManifest {
         ceilings: BudgetCeilings::default(),
         imports: ImportGrant::Standard,
         environment: Environment::default(),
+        secrets: SecretReferences::default(),
     }
 }
 

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use latent_core::{Environment, RevisionPolicy};
-use latent_executor::{ActivationContext, ExecutionCancellation, LogLevel, LogSink};
+use latent_core::{ExecutionPolicy, RevisionPolicy};
+use latent_executor::{ActivationContext, ExecutionCancellation, LogLevel, LogSink, SecretValue};
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::host::lines::{LineBuffer, LineStream};
 use crate::host::log::LogWriter;
 use crate::limiter::Limiter;
+use crate::secrets::Secrets;
 use crate::settings::{EngineSettings, LogLimits};
 
 /// What host calls of one activation stand on.
@@ -18,6 +19,8 @@ pub struct HostState {
     pub(crate) context: Arc<ActivationContext>,
     pub(crate) cancellation: ExecutionCancellation,
     policy: Arc<RevisionPolicy>,
+    /// Until the guest's environment is made of them.
+    secrets: Secrets,
     sink: Arc<dyn LogSink>,
     log_limits: LogLimits,
     random_bytes_max: u32,
@@ -27,16 +30,23 @@ pub struct HostState {
     wasi: Option<Box<Wasi>>,
 }
 
+/// Whose state it is: who the activation is, what its revision allows, and what the secrets hold that it refers to.
+pub struct Subject {
+    pub(crate) context: Arc<ActivationContext>,
+    pub(crate) policy: Arc<RevisionPolicy>,
+    pub(crate) secrets: Secrets,
+}
+
 struct Wasi {
     ctx: WasiCtx,
     lines: [LineBuffer; 2],
 }
 
 impl HostState {
-    /// The state of the activation of `context`, as `policy` allows.
+    /// The state of the activation `subject`.
     pub(crate) fn new(
         settings: &EngineSettings,
-        (context, policy): (Arc<ActivationContext>, Arc<RevisionPolicy>),
+        Subject { context, policy, secrets }: Subject,
         cancellation: ExecutionCancellation,
         sink: Arc<dyn LogSink>,
         limiter: Limiter,
@@ -48,6 +58,7 @@ impl HostState {
             context,
             cancellation,
             policy,
+            secrets,
             sink,
             log_limits: settings.logs,
             random_bytes_max: settings.random_bytes_max,
@@ -78,9 +89,13 @@ impl HostState {
     }
 }
 
-/// Of environment variables exactly these; no arguments, stdin closed, no preopened directories, no network; stdout and
+/// Of environment variables exactly those of the policy, its secrets last; no arguments, stdin closed, no preopened directories, no network; stdout and
 /// stderr are logs.
-fn deny_by_default(log: &Arc<LogWriter>, environment: &Environment, random_bytes_max: u32) -> Wasi {
+fn deny_by_default(
+    log: &Arc<LogWriter>,
+    (policy, secrets): (&ExecutionPolicy, &[SecretValue]),
+    random_bytes_max: u32,
+) -> Wasi {
     let stdout = LineBuffer::new(log.clone(), LogLevel::Info, "stdout");
     let stderr = LineBuffer::new(log.clone(), LogLevel::Warn, "stderr");
     let mut builder = WasiCtx::builder();
@@ -92,8 +107,11 @@ fn deny_by_default(log: &Arc<LogWriter>, environment: &Environment, random_bytes
         .allow_ip_name_lookup(false)
         .allow_tcp(false)
         .allow_udp(false);
-    for (name, value) in environment.iter() {
+    for (name, value) in policy.environment.iter() {
         builder.env(name, value);
+    }
+    for ((name, _), value) in policy.secrets.iter().zip(secrets) {
+        builder.env(name, value.expose());
     }
     Wasi { ctx: builder.build(), lines: [stdout, stderr] }
 }
@@ -102,8 +120,9 @@ impl WasiView for HostState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         if self.wasi.is_none() {
             let log = self.log().clone();
-            self.wasi =
-                Some(Box::new(deny_by_default(&log, &self.policy.execution.environment, self.random_bytes_max)));
+            let secrets = std::mem::take(&mut self.secrets);
+            let variables = (&self.policy.execution, &*secrets);
+            self.wasi = Some(Box::new(deny_by_default(&log, variables, self.random_bytes_max)));
         }
         let wasi = self.wasi.as_mut().expect("made the lines before");
         WasiCtxView { ctx: &mut wasi.ctx, table: &mut self.resources }

@@ -17,5 +17,6 @@ mod logs;
 mod memory;
 mod preparation;
 mod repository;
+mod secrets;
 mod support;
 mod values;

@@ -5,7 +5,7 @@ use latent_activation::request::TraceContext;
 use latent_catalog::{Apply, CapsuleManifest, DeploymentManifest, Release, Weight};
 use latent_core::{
     ActivationId, BudgetCeilings, Caller, ContractSurface, DeploymentId, Environment, FunctionSignature,
-    FunctionTarget, ImportGrant, Payload, RouteName, ServiceName, TenantId, Threading,
+    FunctionTarget, ImportGrant, Payload, RouteName, SecretReferences, ServiceName, TenantId, Threading,
 };
 use latent_executor::ComponentArtifact;
 use latent_executor::fake::FakeRepository;
@@ -90,6 +90,7 @@ fn apply_manifest(of: &str, deployment: &str, name: &str, weight: u16, manifest:
         ceilings: BudgetCeilings::default(),
         imports: ImportGrant::Standard,
         environment: Environment::default(),
+        secrets: SecretReferences::default(),
     };
     Apply { manifest, release: release.into(), expected_generation: None }
 }

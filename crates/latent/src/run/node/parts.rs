@@ -10,7 +10,7 @@ use latent_activation::{LocalActivationJournalConfig, RequestLimits};
 use latent_catalog::{Apply, CapsuleManifest, DeploymentManifest, Release, Weight};
 use latent_core::{
     BudgetCeilings, CellClass, ContractSurface, DeploymentId, Environment, ImportGrant, NodeId, PlatformError,
-    ServiceName, Sha256Digest, Threading,
+    SecretReferences, ServiceName, Sha256Digest, Threading,
 };
 use latent_executor::ComponentArtifact;
 use latent_node::{CLEANUP_GRACE_MAX, LocalActivationManagerConfig};
@@ -136,6 +136,7 @@ pub(super) fn deployment(
         ceilings: BudgetCeilings::default(),
         imports: ImportGrant::Standard,
         environment: Environment::default(),
+        secrets: SecretReferences::default(),
     };
     let release = Arc::new(Release::new(release, surface, &CapsuleManifest::default())?);
     Ok(Apply { manifest, release, expected_generation: None })

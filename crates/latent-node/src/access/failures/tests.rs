@@ -1,3 +1,5 @@
+//! Allowances of peers and of the node, by a clock that the test turns.
+
 use proptest::prelude::*;
 
 use super::*;

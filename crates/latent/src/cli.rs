@@ -12,6 +12,7 @@ use latent_core::MediaType;
 use latent_scheduler::POOL_CAPACITY_MAX;
 use latent_scheduler::fair::QUEUE_CAPACITY_MAX;
 
+use crate::config::ConfigCommandArgs;
 use crate::preparing::CacheArgs;
 use crate::quantities::{parse_duration, parse_fuel, parse_memory, parse_size};
 
@@ -36,6 +37,8 @@ pub enum Command {
     /// Says of each component whether a node would take it, what it exports and imports, and what it costs
     #[command(long_about = CHECK_LONG_ABOUT, after_long_help = CHECK_AFTER_LONG_HELP)]
     Check(CheckArgs),
+    /// Says what a node is told: each value in force, and where it comes from
+    Config(ConfigCommandArgs),
 
     /// The compiler's half of this program; only another latent can make use of it
     #[command(name = latent_wasmtime::COMPILE_COMMAND, hide = true)]

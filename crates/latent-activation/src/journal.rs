@@ -135,6 +135,20 @@ impl LocalActivationJournal {
         disposition
     }
 
+    /// Cancels every activation that is under way, and says how many cancels were accepted. For a node that stops: the
+    /// lock is held while all records are looked at.
+    pub fn cancel_all(&self, reason: &str) -> usize {
+        let under_way = self.lock().under_way();
+        let accepted = under_way.iter().filter(|record| {
+            let (disposition, latch) = record.cancel(reason);
+            if let Some(latch) = latch {
+                latch.request_cancel();
+            }
+            matches!(disposition, CancelDisposition::Accepted)
+        });
+        accepted.count()
+    }
+
     /// A page of the activations of `tenant`, newest first: at most `rows` or [`PAGE_ROWS_MAX`] lines, from `from` on or
     /// from the newest.
     #[must_use]

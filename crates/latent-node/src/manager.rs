@@ -189,6 +189,11 @@ impl LocalActivationManager {
         self.services.parts.journal.cancel(tenant, activation_id, reason, now())
     }
 
+    /// Cancels every activation there is, whosever it is, and says how many cancels were accepted. For a node that stops.
+    pub fn cancel_all(&self, reason: &str) -> usize {
+        self.services.parts.journal.cancel_all(reason)
+    }
+
     /// Tells admission how the node is doing, until the next call. Without one a node whose policy asks for it is taken
     /// to be overloaded.
     pub fn observe_pressure(&self, sample: Option<PressureSample>) {

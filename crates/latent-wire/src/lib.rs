@@ -4,6 +4,9 @@
 //! needs of a node besides activations is in [`ports`].
 
 pub mod api;
+pub mod grpc;
 pub mod ports;
 pub mod proto;
 pub mod status;
+
+mod convert;

@@ -2,6 +2,8 @@
 //!
 //! The API itself is in `proto/latent/v1/latent.proto`. What it needs of a node besides activations is in [`ports`].
 
+pub mod listener;
 pub mod ports;
 pub mod proto;
 pub mod status;
+pub mod tls;

@@ -33,6 +33,7 @@ pub mod operations;
 
 pub mod runtime;
 
+pub use latent_scheduler::admission::{QueueClass, TransportTimeout};
 pub use manager::{
     ActivationArrival, ActivationHandle, ActivationManager, ActivationReceipt, ActivationTransportInterruption,
     CLEANUP_GRACE_MAX, LocalActivationManager, LocalActivationManagerConfig, LocalActivationManagerParts,

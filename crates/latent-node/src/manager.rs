@@ -201,6 +201,12 @@ impl LocalActivationManager {
         self.services.config.cleanup_grace
     }
 
+    /// What a request may be.
+    #[must_use]
+    pub fn request_limits(&self) -> &RequestLimits {
+        &self.services.config.requests
+    }
+
     /// What the manager composes.
     #[must_use]
     pub fn parts(&self) -> &LocalActivationManagerParts {

@@ -27,7 +27,6 @@ use tower::Service;
 
 pub use self::bodies::{BodyError, RequestBody};
 pub use self::config::{Http2Config, ListenerConfig};
-pub use self::connection::RequestContext;
 use self::connection::Shared;
 pub use self::counters::ListenerCounts;
 use self::counters::Counters;
@@ -62,7 +61,7 @@ impl Bound {
     }
 
     /// Serves every request with `service`, through TLS if there is `tls`, on the runtime that this is called in. Each
-    /// request has a [`RequestContext`] in its extensions.
+    /// request has a [`Peer`](crate::api::Peer) and an [`Arrival`](crate::api::Arrival) in its extensions.
     pub fn serve<S, B>(self, tls: Option<Arc<Tls>>, service: S) -> Listener
     where
         S: Service<Request<RequestBody>, Response = Response<B>, Error = Infallible> + Clone + Send + Sync + 'static,

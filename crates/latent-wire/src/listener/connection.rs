@@ -26,21 +26,11 @@ use super::bodies::{Pace, RequestBody, ResponseBody};
 use super::config::ListenerConfig;
 use super::counters::{Counters, count};
 use super::socket::{Socket, Watched};
+use crate::api::{Arrival, Peer};
 use crate::tls::Tls;
 
 /// The part of a connection's life after its farewell, in which the peer may still finish.
 const FAREWELL_PART: u32 = 10;
-
-/// What a listener knows of a request besides what the peer says in it. In the request's extensions.
-#[derive(Debug, Clone, Copy)]
-pub struct RequestContext {
-    /// The peer's address.
-    pub peer: SocketAddr,
-    /// The SHA-256 of the peer's certificate in DER, if its chain was verified.
-    pub certificate: Option<Sha256Digest>,
-    /// When the head of the request had arrived.
-    pub arrived: std::time::Instant,
-}
 
 /// What all connections of a listener share.
 pub(super) struct Shared<S> {
@@ -65,10 +55,11 @@ where
     let first_request_by = accepted + shared.config.first_byte_timeout;
     let Some((socket, certificate)) = secure(stream, first_request_by, &shared).await else { return };
     let io = TokioIo::new(Watched::new(socket, shared.config.write_stall_timeout));
+    let from = Peer { address: Some(peer.ip()), certificate };
     let activity = Activity::new(accepted);
     let service = service_fn(|request: Request<Incoming>| {
-        let context = RequestContext { peer, certificate, arrived: Instant::now().into_std() };
-        answer(request, context, activity.begin(), shared.config.request_bounds(), shared.service.clone())
+        let arrived = Arrival(Instant::now().into_std());
+        answer(request, (from, arrived), activity.begin(), shared.config.request_bounds(), shared.service.clone())
     });
     let builder = protocols(&shared.config);
     let mut connection = pin!(builder.serve_connection(io, service));
@@ -136,7 +127,7 @@ impl ListenerConfig {
 /// Lets the service answer one request.
 async fn answer<S, B>(
     request: Request<Incoming>,
-    context: RequestContext,
+    (peer, arrived): (Peer, Arrival),
     under_way: UnderWay,
     bounds: Bounds,
     service: S,
@@ -150,7 +141,8 @@ where
         return Ok(refused);
     }
     let mut request = request.map(|body| RequestBody::new(body, bounds.pace));
-    request.extensions_mut().insert(context);
+    request.extensions_mut().insert(peer);
+    request.extensions_mut().insert(arrived);
     let response = service.oneshot(request).await?;
     Ok(response.map(|body| ResponseBody::of(body, under_way)))
 }
@@ -162,8 +154,7 @@ fn protocols(config: &ListenerConfig) -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .header_read_timeout(config.header_read_timeout)
         .max_headers(config.header_count_max)
-        .max_header_size(config.header_bytes_max)
-        .max_buf_size(config.header_bytes_max.max(64 << 10));
+        .max_buf_size(config.header_bytes_max);
     let http2 = &config.http2;
     let header_bytes_max = u32::try_from(config.header_bytes_max).unwrap_or(u32::MAX);
     builder

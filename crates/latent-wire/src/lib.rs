@@ -5,8 +5,12 @@
 
 pub mod api;
 pub mod grpc;
+pub mod json;
+pub mod listener;
 pub mod ports;
 pub mod proto;
 pub mod status;
+pub mod tls;
 
 mod convert;
+mod sse;

@@ -82,7 +82,7 @@ pub const KEYS: &[Key] = keys! {
     "logs.followers" in (0, 4096), "Followers of log records at once.", |c| c.logs.followers;
 
     "usage_log.file_bytes" in (1 << 16, 1 << 40), "Size of a file of the usage log, from which on the next one is begun.", |c| c.usage_log.file_bytes;
-    "usage_log.files" in (1, MANY), "Files of the usage log; beyond them the oldest is deleted.", |c| c.usage_log.files;
+    "usage_log.files" in (2, MANY), "Files of the usage log; beyond them the oldest is deleted.", |c| c.usage_log.files;
     "usage_log.queue" in (1, 1 << 20), "Ends of activations that may wait to be written; more are counted and dropped.", |c| c.usage_log.queue;
 
     "listeners.invoke.address", "Where calls come in. Port 0 takes a free one.", |c| c.invoke.address;

@@ -15,7 +15,7 @@ use latent_node::access::{
 use latent_node::logs::{LogBook, LogBookConfig};
 use latent_node::operations::{NodeOperations, NodeOperationsParts};
 use latent_node::{
-    ActivationObserver, CleanupDriver, CleanupSupervisor, LocalActivationManager, LocalActivationManagerParts,
+    CleanupDriver, CleanupSupervisor, LocalActivationManager, LocalActivationManagerParts,
     Observers,
 };
 use latent_scheduler::CellPool;
@@ -88,8 +88,6 @@ impl Node {
         let registry = registry(config, &stores, &admission, clock)?;
         let host = Arc::new(Host::open(config, &places, &backend, &storage, &logs)?);
         let (pools, scheduler) = sizes::cells(config, clock)?;
-        let mut observers: Vec<Arc<dyn ActivationObserver>> = vec![logs.clone()];
-        observers.extend(host.observers());
         let parts = LocalActivationManagerParts {
             catalog: storage.catalog(),
             repository: storage.clone(),
@@ -99,7 +97,7 @@ impl Node {
             journal: Arc::new(LocalActivationJournal::new(sizes::journal(config))?),
             ids: Arc::new(RandomActivationIdSource::new()),
             clock: Arc::clone(clock),
-            observer: Arc::new(Observers(observers.into())),
+            observer: Arc::new(Observers(host.observers().into())),
         };
         let manager = Arc::new(LocalActivationManager::new(parts, sizes::manager(config))?);
         let (supervisor, driver) = CleanupSupervisor::new(sizes::supervisor(config))?;

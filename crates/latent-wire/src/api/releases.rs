@@ -154,18 +154,14 @@ impl PublishAdmission {
     /// Checks size and digest, then stores the component, durably.
     ///
     /// # Errors
-    /// `invalid-argument`, detail `api.component-size`, for fewer bytes than were announced; `corrupt-artifact`, detail
+    /// `invalid-argument` for fewer bytes than were announced; `corrupt-artifact`, detail
     /// `api.digest-mismatch`, for another digest than the expected one; then as the storage's. Nothing is stored then.
     pub async fn finish(self) -> Result<proto::PublishResponse, Refused> {
         let Self { tenant, releases, place, manifest, expected, size, component, .. } = self;
         let found = wide(component.len());
         if let Some(size) = size.filter(|size| *size != found) {
-            return Err(component_size(
-                format_args!("{size} bytes were announced and {found} came; send it again"),
-                found,
-                size,
-            )
-            .into());
+            let expected = format_args!("the number of bytes that follow, of which {found} came where it says {size}");
+            return Err(field::invalid("size", expected).into());
         }
         let manifest = if manifest.is_empty() { "{}".to_owned() } else { manifest };
         let stored = blocking(place, move || {
@@ -215,11 +211,7 @@ fn check_digest(component: &[u8], expected: Option<Sha256Digest>) -> Result<(), 
 }
 
 fn too_large(found: u64, max: u64) -> PlatformError {
-    let message = format_args!("the component has {found} bytes or more; {max} are allowed");
-    component_size(message, found, max)
-}
-
-fn component_size(message: std::fmt::Arguments<'_>, found: u64, max: u64) -> PlatformError {
+    let message = format_args!("the component has {found} bytes or more; {max} were announced or are allowed");
     let detail = ErrorDetail::new("api.component-size").with("found", found).with("max", max);
     PlatformError::new(PlatformErrorCode::InvalidArgument, message).with_detail(detail)
 }

@@ -125,8 +125,7 @@ impl Node {
     /// Makes `f` wait in its guest: the first gate opens when it runs, the second lets it go on.
     pub fn hold(&self) -> (Gate, Gate) {
         let (entered, leave) = (Gate::closed(), Gate::closed());
-        let step =
-            FakeStep::Gated { entered: entered.clone(), leave: leave.clone(), then: Box::new(FakeStep::Echo) };
+        let step = FakeStep::Gated { entered: entered.clone(), leave: leave.clone(), then: Box::new(FakeStep::Echo) };
         self.backend.set_step("f", step);
         (entered, leave)
     }

@@ -68,12 +68,10 @@ impl Authenticator for Directory {
         };
         let known = self.credentials.lock().unwrap();
         let found = token.and_then(|token| known.get(token));
-        let found = found.ok_or_else(|| PlatformError::new(PlatformErrorCode::Unauthenticated, "unknown credential"))?;
-        let principal = Principal {
-            tenant: found.tenant.clone(),
-            subject: found.subject.clone(),
-            kind: PrincipalKind::User,
-        };
+        let found =
+            found.ok_or_else(|| PlatformError::new(PlatformErrorCode::Unauthenticated, "unknown credential"))?;
+        let principal =
+            Principal { tenant: found.tenant.clone(), subject: found.subject.clone(), kind: PrincipalKind::User };
         Ok(Arc::new(Access { principal, roles: found.roles, credential: found.id.clone() }))
     }
 }

@@ -7,19 +7,37 @@ pub mod auth;
 pub mod call;
 pub mod headers;
 
-mod calls;
+mod activations;
+mod invoke;
+mod targets;
+mod watch;
 
-use std::time::Duration;
+mod deployments;
+mod releases;
+mod routes;
 
-use bytes::Bytes;
+mod logs;
+mod node;
+mod tenants;
+
+pub(crate) mod limit;
+mod pages;
+mod places;
+
+use std::time::{Duration, SystemTime};
+
 use futures_util::stream::BoxStream;
 use latent_node::operations::NodeState;
 
 use crate::ports::NodePorts;
 use crate::proto;
+use places::Places;
 
 pub use auth::authenticate;
 pub use call::{About, Arrival, CallContext, Peer, Refused};
+pub use logs::TAIL_MAX;
+pub use pages::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};
+pub use releases::PublishAdmission;
 
 /// The events of an activation, up to the terminal one.
 pub type EventStream = BoxStream<'static, Result<proto::ActivationEvent, Refused>>;
@@ -75,19 +93,17 @@ impl Default for ApiConfig {
 pub struct Api {
     ports: NodePorts,
     config: ApiConfig,
-}
-
-/// A component on its way in. Dropping it stores nothing.
-#[must_use = "nothing is stored before it is finished"]
-pub struct PublishAdmission {
-    chunks: Vec<Bytes>,
+    uploads: Places,
+    disk: Places,
 }
 
 impl Api {
     /// The calls of the node of `ports`.
     #[must_use]
     pub fn new(ports: NodePorts, config: ApiConfig) -> Self {
-        Self { ports, config }
+        let uploads = Places::new(config.publishes_max, config.place_wait, "uploads");
+        let disk = Places::new(config.disk_calls_max, config.place_wait, "calls that use the disk");
+        Self { ports, config, uploads, disk }
     }
 
     /// What the calls speak for.
@@ -124,5 +140,10 @@ impl Api {
     #[must_use]
     pub fn component_bytes_max(&self) -> u64 {
         self.ports.releases.component_bytes_max()
+    }
+
+    /// The wall time.
+    fn wall(&self) -> SystemTime {
+        self.ports.manager.parts().clock.now()
     }
 }

@@ -4,10 +4,13 @@
 //! needs of a node besides activations is in [`ports`].
 
 pub mod api;
+pub mod grpc;
 pub mod json;
 pub mod listener;
 pub mod ports;
 pub mod proto;
 pub mod status;
-mod sse;
 pub mod tls;
+
+mod convert;
+mod sse;

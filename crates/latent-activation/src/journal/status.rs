@@ -134,6 +134,20 @@ pub struct ActivationSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageCursor(pub(super) u64);
 
+impl PageCursor {
+    /// The cursor that was written down as `number`. One that was made up leads to some page of the asking tenant.
+    #[must_use]
+    pub const fn from_number(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// A number to write the cursor down with.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// A part of a tenant's list, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivationPage {

@@ -1,0 +1,4 @@
+//! The API over a node of real parts, with a scripted backend and durable stores kept in memory.
+
+mod api;
+mod support;

@@ -21,14 +21,13 @@ use futures_util::future::BoxFuture;
 use http::header::{CONTENT_TYPE, HOST};
 use http::request::Parts;
 use http::{HeaderValue, Request, Response, StatusCode, Version};
-use latent_activation::request::TraceContext;
 use latent_core::PlatformError;
 use latent_node::access::Role;
 use latent_node::operations::NodeState;
 use tower::Service;
 
 use self::routes::{Call, Named};
-use crate::api::{Api, Arrival, CallContext, Listener, Peer, Refused, authenticate};
+use crate::api::{Api, CallContext, Listener, Refused};
 
 /// What of the edge the operator chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -148,7 +147,7 @@ async fn authenticated(
     parts: Parts,
     body: Body,
 ) -> Result<Response<Body>, Refused> {
-    let caller = caller(&shared.api, &parts)?;
+    let caller = shared.api.context(&parts.headers, &parts.extensions, None)?;
     let asked = Asked { call, path, query, parts, caller };
     match call {
         Call::Invoke => invoke::invoke(&shared.api, asked, body).await,
@@ -159,25 +158,6 @@ async fn authenticated(
         }
         _ => calls::answer(&shared.api, asked, body).await,
     }
-}
-
-/// Who calls, from what the listener and the head say.
-fn caller(api: &Api, parts: &Parts) -> Result<CallContext, Refused> {
-    let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
-    let access = authenticate(&*api.ports().authenticator, &parts.headers, peer, now())?;
-    let arrived = parts.extensions.get::<Arrival>().copied();
-    let arrived = arrived.unwrap_or_else(|| Arrival(tokio::time::Instant::now().into_std()));
-    Ok(CallContext { access, arrived, transport_timeout: None, trace: trace(parts)? })
-}
-
-#[expect(clippy::disallowed_methods, reason = "the edge is where the time of a credential's use is read")]
-fn now() -> std::time::SystemTime {
-    std::time::SystemTime::now()
-}
-
-fn trace(parts: &Parts) -> Result<TraceContext, PlatformError> {
-    let of = |name| Ok::<_, PlatformError>(text::raw_header(&parts.headers, name)?.map(str::to_owned));
-    Ok(TraceContext { parent: of("traceparent")?, state: of("tracestate")? })
 }
 
 fn metrics(shared: &Shared) -> Response<Body> {

@@ -56,9 +56,13 @@ impl Event for proto::LogRecord {
 
 /// The answer that tells `events` until they end, an error as its own kind of event, the last one.
 pub(crate) fn response<E: Event>(events: BoxStream<'static, Result<E, Refused>>) -> Response<Body> {
-    let body = stream::unfold(Some(events), |events| async {
+    told(events, QUIET_MAX)
+}
+
+fn told<E: Event>(events: BoxStream<'static, Result<E, Refused>>, quiet_max: Duration) -> Response<Body> {
+    let body = stream::unfold(Some(events), move |events| async move {
         let mut events = events?;
-        let next = match tokio::time::timeout(QUIET_MAX, events.next()).await {
+        let next = match tokio::time::timeout(quiet_max, events.next()).await {
             Err(_quiet) => return Some((Ok::<_, std::convert::Infallible>(Bytes::from_static(b":\n\n")), Some(events))),
             Ok(next) => next?,
         };

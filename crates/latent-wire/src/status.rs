@@ -57,6 +57,7 @@ fn is_payload_too_large(error: &PlatformError) -> bool {
     error.details().iter().any(|detail| match detail.kind() {
         "admission.limit" => detail.field("reason") == Some("payload-too-large"),
         "activation.request-invalid" => detail.field("field") == Some("payload") && detail.field("rule") == Some("max"),
+        "http.body" => detail.field("max").is_some(),
         "api.component-size" | "storage.component-size" => true,
         _ => false,
     })

@@ -5,12 +5,11 @@
 use axum::body::Body;
 use http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderValue, Method, Response, StatusCode};
-use latent_core::{PlatformError, PlatformErrorCode};
 
 use super::routes::Unrouted;
 use crate::api::Refused;
 use crate::proto;
-use crate::status::statuses;
+use crate::status;
 
 /// After how many seconds a caller may try again. What a node is short of comes back within an activation's time.
 const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
@@ -22,7 +21,7 @@ pub(super) fn refused(refused: &Refused) -> Response<Body> {
     // A message of strings and numbers has a JSON form.
     let body = serde_json::to_vec(&error).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
-    let status = status(&refused.error);
+    let status = status::of(&refused.error).http;
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, JSON);
@@ -51,12 +50,4 @@ pub(super) fn unrouted(unrouted: Unrouted) -> Response<Body> {
             response
         }
     }
-}
-
-fn status(error: &PlatformError) -> StatusCode {
-    let too_large = |detail: &latent_core::ErrorDetail| detail.kind() == "http.body" && detail.field("max").is_some();
-    if error.code() == PlatformErrorCode::InvalidArgument && error.details().iter().any(too_large) {
-        return StatusCode::PAYLOAD_TOO_LARGE;
-    }
-    statuses(error.code()).http
 }

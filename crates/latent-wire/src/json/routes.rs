@@ -253,7 +253,7 @@ fn elsewhere(path: &str, other: Listener) -> PlatformError {
     };
     let message = format!("{path} is not served here; ask the node's {other} listener");
     PlatformError::new(PlatformErrorCode::NotFound, message)
-        .with_detail(ErrorDetail::new("http.listener").with("listener", other))
+        .with_detail(ErrorDetail::new("api.other-listener").with("listener", other))
 }
 
 #[cfg(test)]

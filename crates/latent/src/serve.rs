@@ -13,6 +13,7 @@ mod pressure;
 mod sizes;
 mod stop;
 mod stores;
+mod telemetry;
 
 use std::fmt::Write as _;
 use std::io;
@@ -36,7 +37,7 @@ use listeners::{Listening, Prepared};
 use logging::LogFormat;
 use node::Node;
 use sizes::Places;
-use stop::Running;
+use stop::{DataRuntime, Running};
 
 /// Threads of the control runtime on which calls may wait for the disk.
 const DISK_THREADS: usize = 32;
@@ -73,13 +74,13 @@ fn run(config: Config) -> Result<Exit, Failure> {
         asking.ask_on_signals().map_err(|error| Failure::local(format!("cannot catch signals: {error}")))?;
     }
     let data = data_runtime(workers(&config)).map_err(no_threads)?;
-    let exit = control.block_on(live(config, data, asked));
+    let exit = control.block_on(live(config, DataRuntime::new(data), asked));
     control.shutdown_timeout(CONTROL_END);
     exit
 }
 
 /// A node from its start to its end.
-async fn live(config: Config, data: Runtime, asked: Asked) -> Result<Exit, Failure> {
+async fn live(config: Config, data: DataRuntime, asked: Asked) -> Result<Exit, Failure> {
     let failing = Arc::new(Notify::new());
     let running = start(config, data, &failing).await?;
     let state = running.node.operations.clone();
@@ -103,7 +104,7 @@ async fn live(config: Config, data: Runtime, asked: Asked) -> Result<Exit, Failu
 }
 
 /// Opens everything, then listens.
-async fn start(config: Config, data: Runtime, failing: &Arc<Notify>) -> Result<Running, Failure> {
+async fn start(config: Config, data: DataRuntime, failing: &Arc<Notify>) -> Result<Running, Failure> {
     let clock: Arc<dyn WallClock> = Arc::new(SystemWallClock);
     let now = Instant::now().into_std();
     let (invoke_on, control_on) = (data.handle().clone(), Handle::current());
@@ -128,7 +129,7 @@ async fn start(config: Config, data: Runtime, failing: &Arc<Notify>) -> Result<R
     }
     say(lines.as_bytes())?;
     let node = Arc::new(node);
-    let driver = data.spawn(driver);
+    let driver = data.handle().spawn(driver);
     let housekeeping = tokio::spawn(housekeeping::keep(node.clone(), failing.clone()));
     Ok(Running { node, listening, data, driver, housekeeping })
 }

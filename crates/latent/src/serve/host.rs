@@ -17,6 +17,7 @@ use latent_storage::Storage;
 use latent_wasmtime::WasmtimeBackend;
 
 use super::sizes::Places;
+use super::telemetry::Spans;
 use crate::config::Config;
 
 /// The process of a node.
@@ -26,6 +27,7 @@ pub struct Host {
     logs: Arc<LogBook>,
     usage: Arc<UsageLog>,
     usage_dir: PathBuf,
+    spans: Option<Arc<Spans>>,
 }
 
 impl Host {
@@ -39,6 +41,7 @@ impl Host {
         backend: &Arc<WasmtimeBackend>,
         storage: &Arc<Storage>,
         logs: &Arc<LogBook>,
+        spans: Option<Arc<Spans>>,
     ) -> Result<Self, PlatformError> {
         let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
         let bounds = UsageLogConfig {
@@ -54,18 +57,25 @@ impl Host {
             logs: logs.clone(),
             usage: Arc::new(usage),
             usage_dir: places.usage.clone(),
+            spans,
         })
     }
 
     /// Who is told of every end.
     pub fn observers(&self) -> Vec<Arc<dyn ActivationObserver>> {
-        vec![self.logs.clone(), self.usage.clone()]
+        let mut observers: Vec<Arc<dyn ActivationObserver>> = vec![self.logs.clone(), self.usage.clone()];
+        observers.extend(self.spans.clone().map(|spans| spans as Arc<dyn ActivationObserver>));
+        observers
     }
 
     /// Writes down what waits to be, within `time`, and says whether that was enough.
     pub async fn close(&self, time: Duration) -> bool {
-        let usage = self.usage.clone();
-        tokio::task::spawn_blocking(move || usage.close(time)).await.unwrap_or(false)
+        let (usage, spans) = (self.usage.clone(), self.spans.clone());
+        let usage = tokio::task::spawn_blocking(move || usage.close(time));
+        // Spans are lost where their collector does not answer; that holds up nothing.
+        let spans = tokio::task::spawn_blocking(move || spans.is_none_or(|spans| spans.close(time)));
+        let (usage, _sent) = tokio::join!(usage, spans);
+        usage.unwrap_or(false)
     }
 }
 

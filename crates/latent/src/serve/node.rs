@@ -29,6 +29,7 @@ use latent_wasmtime::{
 use super::host::Host;
 use super::sizes::{self, Places};
 use super::stores::Stores;
+use super::telemetry::Spans;
 use super::{directory, pressure};
 use crate::config::{Config, PressureSource};
 use crate::ending::Failure;
@@ -64,7 +65,8 @@ impl Node {
         }
         directory::make_private(&config.data_dir).map_err(Failure::local)?;
         let preparation = preparation(config).map_err(Failure::local)?;
-        Self::assemble(config, clock, preparation)
+        let spans = config.otlp_endpoint.as_deref().map(Spans::to).transpose().map_err(Failure::local)?;
+        Self::assemble(config, clock, preparation, spans.map(Arc::new))
             .map_err(|error| Failure::local(format!("cannot start the node: {}", error.message())))
     }
 
@@ -72,6 +74,7 @@ impl Node {
         config: &Config,
         clock: &Arc<dyn WallClock>,
         preparation: Preparation,
+        spans: Option<Arc<Spans>>,
     ) -> Result<(Self, CleanupDriver), PlatformError> {
         let places = Places::of(config);
         let logs = Arc::new(LogBook::new(logs(config), Arc::clone(clock))?);
@@ -86,7 +89,7 @@ impl Node {
         let stores = Arc::new(Stores::new(storage.clone(), config.limits.component.0));
         let admission = Arc::new(Admission::new(Arc::new(QuotaLedger::new()), sizes::admission(config))?);
         let registry = registry(config, &stores, &admission, clock)?;
-        let host = Arc::new(Host::open(config, &places, &backend, &storage, &logs)?);
+        let host = Arc::new(Host::open(config, &places, &backend, &storage, &logs, spans)?);
         let (pools, scheduler) = sizes::cells(config, clock)?;
         let parts = LocalActivationManagerParts {
             catalog: storage.catalog(),

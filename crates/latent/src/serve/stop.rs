@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use latent_node::operations::Settled;
 use latent_wasmtime::WasmtimeBackend;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
@@ -23,12 +23,42 @@ const DRIVER: Duration = Duration::from_millis(100);
 /// What writers and compilers have for theirs.
 const THREADS: Duration = Duration::from_millis(200);
 
+/// The runtime of guests. Dropped before its end, where nothing may wait, it leaves its threads to themselves.
+pub struct DataRuntime(Option<Runtime>);
+
+impl DataRuntime {
+    /// Takes `runtime` over.
+    pub fn new(runtime: Runtime) -> Self {
+        Self(Some(runtime))
+    }
+
+    /// Spawns on it.
+    pub fn handle(&self) -> &Handle {
+        self.0.as_ref().expect("it is there until its end").handle()
+    }
+
+    /// Ends it, and waits at most `time` for its threads. Blocks.
+    fn end(mut self, time: Duration) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_timeout(time);
+        }
+    }
+}
+
+impl Drop for DataRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
 /// A node with everything that runs in it.
 pub struct Running {
     pub node: Arc<Node>,
     pub listening: Listening,
     /// Where guests and the invoke listener run.
-    pub data: Runtime,
+    pub data: DataRuntime,
     pub driver: JoinHandle<()>,
     pub housekeeping: JoinHandle<()>,
 }
@@ -85,10 +115,10 @@ pub async fn stop(running: Running, hurry: impl Future<Output = ()>) -> Stopped 
 }
 
 /// Ends the data runtime and the engine, whose threads are joined by the last who has it.
-async fn end_threads(node: Arc<Node>, data: Runtime) -> Option<&'static str> {
+async fn end_threads(node: Arc<Node>, data: DataRuntime) -> Option<&'static str> {
     let engine: Weak<WasmtimeBackend> = Arc::downgrade(&node.backend);
     let ended = spawn_blocking(move || {
-        data.shutdown_timeout(THREADS);
+        data.end(THREADS);
         drop(node);
     });
     match timeout(THREADS * 2, ended).await {

@@ -50,4 +50,6 @@ mod writer;
 pub use backup::{Verified, restore, restore_on, verify, verify_on};
 pub use limits::{StorageLimits, StorageOptions};
 pub use record::ReleaseRecord;
-pub use storage::{Collected, DOCUMENT_NAME_BYTES_MAX, DocumentEdit, Published, ReleasePage, Storage, StorageInventory, Usage};
+pub use storage::{
+    Collected, DOCUMENT_NAME_BYTES_MAX, DocumentEdit, Published, ReleasePage, Storage, StorageInventory, Usage,
+};

@@ -162,7 +162,8 @@ impl Book {
     }
 
     pub(super) fn tenants_after(&self, after: Option<&str>, rows: usize) -> Page<Tenant> {
-        let mut rest = self.tenants.range::<str, _>((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
+        let mut rest =
+            self.tenants.range::<str, _>((after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded));
         let taken: Vec<_> = rest.by_ref().take(rows).map(|(_, tenant)| tenant.clone()).collect();
         let next = rest.next().and(taken.last()).map(|last| last.name.as_str().into());
         Page { rows: taken, next }

@@ -143,6 +143,10 @@ fn written(kind: &'static str, key: &str, text: &impl Serialize) -> RegistryDocu
 }
 
 fn read<T: DeserializeOwned>(kind: &str, key: &str, value: &[u8]) -> Result<T, PlatformError> {
+    // An array with the fields in their order would be taken for the object.
+    if value.trim_ascii_start().first() != Some(&b'{') {
+        return Err(refusal::document(kind, key, "it is no JSON object"));
+    }
     let wrong = |error| refusal::document(kind, key, error);
     // A later version may have other fields, which are not what is wrong with it.
     let Versioned { version } = serde_json::from_slice(value).map_err(wrong)?;

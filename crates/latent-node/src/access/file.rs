@@ -153,7 +153,8 @@ impl<'f> Directory<'f> {
             return Err(refusal::credential_file(self.file, "not-a-file", message));
         }
         if found.mode() & 0o077 != 0 {
-            let message = "can be read by others, so that the credential in it is no secret; remove it, and start again";
+            let message =
+                "can be read by others, so that the credential in it is no secret; remove it, and start again";
             return Err(refusal::credential_file(self.file, "readable-by-others", message));
         }
         self.check_owner(found)

@@ -36,8 +36,7 @@ pub(super) fn unknown_credential(id: &str) -> PlatformError {
     // What was sent as a name may be a token by mistake.
     let detail = ErrorDetail::new("access.unknown-credential");
     let is_name = id.len() <= 32 && !id.starts_with("latent_");
-    let (detail, shown) =
-        if is_name { (detail.with("credential", id), id) } else { (detail, "of that name") };
+    let (detail, shown) = if is_name { (detail.with("credential", id), id) } else { (detail, "of that name") };
     let message = format_args!("there is no credential {shown}; name one as the list of credentials shows it");
     PlatformError::new(Code::NotFound, message).with_detail(detail)
 }
@@ -77,7 +76,8 @@ pub(super) fn certificate_taken(certificate: Sha256Digest) -> PlatformError {
 
 /// `what` is `tenants` or `credentials`.
 pub(super) fn full(what: &str, max: usize) -> PlatformError {
-    let message = format_args!("there are {max} {what}, as many as the node keeps; delete some first, or raise the limit");
+    let message =
+        format_args!("there are {max} {what}, as many as the node keeps; delete some first, or raise the limit");
     let detail = ErrorDetail::new("access.limit").with("of", what).with("max", max);
     PlatformError::new(Code::ResourceExhausted, message).with_detail(detail)
 }

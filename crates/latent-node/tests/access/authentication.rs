@@ -160,9 +160,7 @@ fn after_too_many_failures_wrong_ones_are_told_when_to_retry_and_a_right_one_pas
     world.registry.apply_tenant(crate::support::named("acme")).unwrap();
     let (_, token) = world.create("acme", &[Role::Invoke]);
     let (proxy, other) = (Some("10.0.0.1".parse().unwrap()), Some("10.0.0.2".parse().unwrap()));
-    let call = |text: &str, peer| {
-        world.registry.authenticate(Some(Presented::Bearer(text.as_bytes())), peer, start())
-    };
+    let call = |text: &str, peer| world.registry.authenticate(Some(Presented::Bearer(text.as_bytes())), peer, start());
     for _ in 0..3 {
         assert_eq!(call("wrong", proxy).unwrap_err().code(), Code::Unauthenticated);
     }
@@ -208,8 +206,11 @@ fn nothing_of_a_token_is_in_what_is_kept_listed_printed_or_answered() {
 #[test]
 fn tokens_of_one_tenant_never_speak_for_another() {
     let world = peopled();
-    let tokens: Vec<_> =
-        ["acme", "umbrella"].into_iter().flat_map(|of| (0..20).map(move |_| of)).map(|of| (of, world.create(of, &[Role::Invoke]).1)).collect();
+    let tokens: Vec<_> = ["acme", "umbrella"]
+        .into_iter()
+        .flat_map(|of| (0..20).map(move |_| of))
+        .map(|of| (of, world.create(of, &[Role::Invoke]).1))
+        .collect();
     for (of, token) in &tokens {
         assert_eq!(world.call(token).unwrap().principal.tenant, tenant(of));
     }

@@ -47,8 +47,7 @@ fn the_sink_is_told_of_all_tenants_at_the_start_and_at_each_change_before_it_is_
     world.registry.delete_tenant(&tenant("acme")).unwrap();
     world.create("umbrella", &[Role::Invoke]);
     let told = world.told.lock().unwrap().clone();
-    let expected =
-        [vec![], vec![named("acme")], vec![named("acme"), named("umbrella")], vec![named("umbrella")]];
+    let expected = [vec![], vec![named("acme")], vec![named("acme"), named("umbrella")], vec![named("umbrella")]];
     assert_eq!(told, expected, "and not of credentials");
     assert_eq!(*world.reopened().told.lock().unwrap(), [vec![named("umbrella")]]);
 }
@@ -72,7 +71,10 @@ fn an_unknown_tenant_is_not_found_whatever_is_asked_of_it() {
 #[test]
 fn a_tenant_goes_with_its_credentials_and_its_quota_and_nobody_elses() {
     let world = peopled();
-    world.registry.apply_tenant(Tenant { quota: TenantQuota { disk_bytes: Some(9), ..TenantQuota::default() }, ..named("acme") }).unwrap();
+    world
+        .registry
+        .apply_tenant(Tenant { quota: TenantQuota { disk_bytes: Some(9), ..TenantQuota::default() }, ..named("acme") })
+        .unwrap();
     let (_, gone) = world.create("acme", &[Role::Invoke]);
     let (kept, token) = world.create("umbrella", &[Role::Invoke]);
     world.registry.create_credential(certificate("acme", b"der"), start()).unwrap();

@@ -34,8 +34,9 @@ fn a_document_that_does_not_read_is_named_with_what_is_wrong() {
     let hash = Sha256Digest::of(b"x").to_string();
     let changed = |from: &str, to: &str| credential().replacen(from, to, 1);
     for (text, what) in [
-        (String::new(), "EOF"),
-        ("[]".to_owned(), "version"),
+        (String::new(), "no JSON object"),
+        ("{".to_owned(), "EOF"),
+        ("{}".to_owned(), "missing field `version`"),
         (changed("\"subject\"", "\"extra\":1,\"subject\""), "unknown field `extra`"),
         (changed("\"subject\":\"s\",", ""), "missing field `subject`"),
         (changed("invoke", "rule"), "none of invoke, deploy and operate"),
@@ -53,6 +54,7 @@ fn a_document_that_does_not_read_is_named_with_what_is_wrong() {
         assert_eq!((field(&error, "kind"), field(&error, "key")), ("credential", "c-1"));
     }
     for (text, what) in [
+        ("[1,{}]", "no JSON object"),
         (r#"{"version":1}"#, "missing field `quota`"),
         (r#"{"version":1,"quota":{"lives":1}}"#, "unknown field `lives`"),
         (r#"{"version":1,"quota":{"priority":256}}"#, "invalid value"),

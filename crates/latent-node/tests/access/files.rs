@@ -141,7 +141,8 @@ fn links_and_directories_are_neither_followed_nor_replaced() {
     std::fs::write(&target, "kept").unwrap();
     allow(&target, 0o600);
     symlink(&target, &file).unwrap();
-    let attempt = || refused(world.registry.development_credential(&file), Code::InvalidArgument, "access.credential-file");
+    let attempt =
+        || refused(world.registry.development_credential(&file), Code::InvalidArgument, "access.credential-file");
     assert_eq!(field(&attempt(), "reason"), "not-a-file");
     std::fs::remove_file(&file).unwrap();
     std::fs::create_dir(&file).unwrap();
@@ -158,8 +159,7 @@ fn when_the_directory_is_missing_or_the_store_fails_nothing_is_left() {
     let (place, file) = place();
     let world = world();
     let below = file.join("none").join("credential");
-    let error =
-        refused(world.registry.development_credential(&below), Code::Unavailable, "access.credential-file-io");
+    let error = refused(world.registry.development_credential(&below), Code::Unavailable, "access.credential-file-io");
     assert!(error.is_retryable());
     world.store.fail(true);
     refused(world.registry.development_credential(&file), Code::ResourceExhausted, "storage.disk-full");

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use latent_core::{
-    ActivationId, AdmissionPolicy, BudgetCeilings, CellClass, ManualWallClock, PlatformError, PlatformErrorCode as Code,
-    Principal, PrincipalKind, ServiceName, Threading,
+    ActivationId, AdmissionPolicy, BudgetCeilings, CellClass, ManualWallClock, PlatformError,
+    PlatformErrorCode as Code, Principal, PrincipalKind, ServiceName, Threading,
 };
 use latent_node::access::{
     Tenant, TenantDirectory as _, TenantQuota, TenantRegistry, TenantRegistryConfig, TenantRegistryParts, policy,
 };
 use latent_scheduler::admission::{
-    Admission, AdmissionConfig, AdmissionPermit, AdmissionRequest, ClassOffer, ClockSample, Conditions, Quota,
-    QueueClass, QuotaLedger, TenantPolicy, TrustClass,
+    Admission, AdmissionConfig, AdmissionPermit, AdmissionRequest, ClassOffer, ClockSample, Conditions, QueueClass,
+    Quota, QuotaLedger, TenantPolicy, TrustClass,
 };
 
 use crate::support::{MemoryStore, named, refused, start, tenant};
@@ -103,7 +103,7 @@ fn a_change_is_what_admission_goes_by_once_it_is_answered_and_what_was_granted_s
     let error = refused(admit(&admission, "acme", "c"), Code::ResourceExhausted, "admission.limit");
     assert_eq!(error.details()[0].field("scope"), Some("tenant"));
     registry.apply_tenant(limited("acme", 1)).unwrap();
-    assert_eq!(admission.ledger().snapshot().live, 2, "what is under way goes on");
+    assert_eq!(admission.ledger().snapshot().live(), 2, "what is under way goes on");
     let [first, second] = held;
     drop(first);
     refused(admit(&admission, "acme", "c"), Code::ResourceExhausted, "admission.limit");
@@ -122,6 +122,6 @@ fn a_tenant_that_fills_all_it_may_leaves_the_queue_to_the_others() {
     let flood: Vec<_> = (0..100).filter_map(|id| admit(&admission, "acme", &id.to_string()).ok()).collect();
     assert_eq!(flood.len(), 4, "none of them has a cell");
     let others = ["1", "2"].map(|id| admit(&admission, "umbrella", id).expect("it has its own room"));
-    assert_eq!(admission.ledger().snapshot().live, 6);
+    assert_eq!(admission.ledger().snapshot().live(), 6);
     drop((flood, others));
 }

@@ -28,7 +28,8 @@ const CHANGES: [(&str, Change); 8] = [
 
 /// Replaces, removes and adds one each, with a quota.
 fn write_documents(storage: &Storage) -> Result<(), PlatformError> {
-    let edits = [("note", "first", Some("dear sir")), ("letter", "first", None), ("letter", "second", Some("dear madam"))];
+    let edits =
+        [("note", "first", Some("dear sir")), ("letter", "first", None), ("letter", "second", Some("dear madam"))];
     let edits = edits.map(|(kind, key, value)| DocumentEdit { kind, key, value: value.map(str::as_bytes) });
     storage.put_documents(&edits, &[(tenant("initech"), Some(4321))])
 }

@@ -71,6 +71,7 @@ fn a_clock_turned_back_keeps_nobody_waiting_longer_than_for_everything() {
     let mut failures = Failures::new(LIMITS);
     assert_eq!(counted(&mut failures, "10.0.0.1", 3, at(1_000_000)), 3);
     assert_eq!(failures.count(peer("10.0.0.1"), at(0)), Err(Duration::from_secs(10)));
+    assert_eq!(failures.count(None, at(0)), Err(Duration::from_secs(1)), "nor all of them together");
     assert_eq!(counted(&mut failures, "10.0.0.1", 1, at(10)), 1);
 }
 

@@ -31,9 +31,15 @@ pub mod logs;
 
 pub mod observe;
 
+pub mod metrics;
+
 pub mod operations;
 
+pub mod pressure;
+
 pub mod runtime;
+
+pub mod usage;
 
 pub use manager::{
     ActivationArrival, ActivationHandle, ActivationManager, ActivationReceipt, ActivationTransportInterruption,

@@ -31,11 +31,17 @@ pub mod logs;
 
 pub mod observe;
 
+pub mod metrics;
+
 pub mod operations;
+
+pub mod pressure;
 
 pub mod runtime;
 
 pub use latent_scheduler::admission::{QueueClass, TransportTimeout};
+pub mod usage;
+
 pub use manager::{
     ActivationArrival, ActivationHandle, ActivationManager, ActivationReceipt, ActivationTransportInterruption,
     CLEANUP_GRACE_MAX, LocalActivationManager, LocalActivationManagerConfig, LocalActivationManagerParts,

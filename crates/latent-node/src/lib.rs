@@ -29,6 +29,8 @@ pub mod access;
 
 pub mod logs;
 
+pub mod observe;
+
 pub mod operations;
 
 pub mod runtime;
@@ -38,6 +40,7 @@ pub use manager::{
     ActivationArrival, ActivationHandle, ActivationManager, ActivationReceipt, ActivationTransportInterruption,
     CLEANUP_GRACE_MAX, LocalActivationManager, LocalActivationManagerConfig, LocalActivationManagerParts,
 };
+pub use observe::{ActivationEnd, ActivationObserver, Limit, NoObserver, Observers};
 pub use runner::{ActivationReport, ActivationRunnerSnapshot, Phase0ActivationRunner, Phase0ActivationRunnerConfig};
 pub use supervisor::{
     CONTINUATIONS_MAX, CleanupDiscrepancy, CleanupDriver, CleanupSupervisor, CleanupSupervisorConfig,

@@ -1,13 +1,15 @@
 //! What a journal tells about an activation. Values: holding one keeps no record alive and moves nothing.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use latent_core::{
-    ActivationId, ActivationOutcome, BudgetConsumption, MediaType, Payload, PlatformError, ResolvedRevision,
+    ActivationId, ActivationOutcome, BudgetConsumption, MediaType, Payload, PlatformError, ResolvedRevision, TenantId,
     TerminalState,
 };
 
 use super::config::wide;
+use super::record::Record;
 use crate::phase::{LifecyclePhase, Progress};
 use crate::request::Lineage;
 
@@ -166,6 +168,21 @@ pub struct Published {
     pub resolved: Option<ResolvedRevision>,
     /// The events from the reception to the end.
     pub progress: Progress,
+    pub(super) record: Arc<Record>,
+}
+
+impl Published {
+    /// Whose activation it was.
+    #[must_use]
+    pub fn tenant(&self) -> &TenantId {
+        self.record.tenant()
+    }
+
+    /// What it is called, and where it says that it comes from.
+    #[must_use]
+    pub fn lineage(&self) -> &Lineage {
+        self.record.lineage()
+    }
 }
 
 impl RetainedOutcome {

@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use latent_activation::{LocalActivationJournal, LocalActivationJournalConfig, RandomActivationIdSource};
 use latent_core::{CellClass, NodeId, SystemWallClock, TenantId, Threading, WallClock};
 use latent_executor::fake::{FakeBackend, FakeRepository, FakeStep, Gate};
+use latent_node::observe::NoObserver;
 use latent_node::{
     CleanupSupervisor, CleanupSupervisorConfig, LocalActivationManager, LocalActivationManagerConfig,
     LocalActivationManagerParts,
@@ -107,6 +108,7 @@ fn manager(
         journal: Arc::new(journal),
         ids: Arc::new(RandomActivationIdSource::new()),
         clock: clock.clone(),
+        observer: Arc::new(NoObserver),
     };
     LocalActivationManager::new(parts, LocalActivationManagerConfig::default()).unwrap()
 }

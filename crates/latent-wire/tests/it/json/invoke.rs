@@ -43,8 +43,7 @@ async fn a_declared_error_is_an_answer_that_says_so() {
 async fn a_failure_is_an_error_about_its_activation() {
     let node = node(1);
     let edge = edge(&node, Listener::Invoke);
-    let trap = PlatformError::new(PlatformErrorCode::GuestTrap, "unreachable");
-    node.backend.set_step("f", FakeStep::End(ExecutionOutcome::Failed(trap)));
+    node.backend.set_step("f", FakeStep::End(ExecutionOutcome::Trapped { category: "unreachable" }));
     let answer = post("/v1/invoke/s/f", "[]").with("latent-activation-id", "a%2Fé").of(&edge).await;
     assert_eq!(answer.refused(502).0, "guest-trap");
     assert_eq!(answer.json()["activationId"], "a/é");
@@ -98,7 +97,11 @@ async fn what_would_be_ignored_is_refused() {
     let node = node(1);
     let edge = edge(&node, Listener::Invoke);
     for (name, value, says) in [
-        ("latent-activaton-id", "a", "latent-activaton-id: is no header of an invocation; there are latent-meta-*, latent-activation-id"),
+        (
+            "latent-activaton-id",
+            "a",
+            "latent-activaton-id: is no header of an invocation; there are latent-meta-*, latent-activation-id",
+        ),
         ("latent-timeout", "5", "latent-timeout: has to be a whole number with its unit"),
         ("latent-deadline", "tomorrow", "latent-deadline: has to be a time such as"),
         ("latent-fuel", "-1", "latent-fuel: has to be a whole number"),

@@ -20,7 +20,6 @@ mod logs;
 mod node;
 mod tenants;
 
-pub(crate) mod limit;
 mod pages;
 mod places;
 

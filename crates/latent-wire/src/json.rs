@@ -120,9 +120,9 @@ async fn answer(shared: &Shared, request: Request<Body>) -> Response<Body> {
     };
     match open(shared, route.call) {
         Some(response) => response,
-        None => authenticated(shared, route.call, (path, query), parts, body).await.unwrap_or_else(|refused| {
-            failure::refused(&refused)
-        }),
+        None => authenticated(shared, route.call, (path, query), parts, body)
+            .await
+            .unwrap_or_else(|refused| failure::refused(&refused)),
     }
 }
 

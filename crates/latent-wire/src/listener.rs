@@ -28,8 +28,8 @@ use tower::Service;
 pub use self::bodies::{BodyError, RequestBody};
 pub use self::config::{Http2Config, ListenerConfig};
 use self::connection::Shared;
-pub use self::counters::ListenerCounts;
 use self::counters::Counters;
+pub use self::counters::ListenerCounts;
 use crate::tls::Tls;
 
 /// Connections that wait in the kernel until they are accepted.
@@ -127,5 +127,6 @@ fn not_bound(address: SocketAddr, error: &io::Error) -> PlatformError {
         _ => "the system refuses it",
     };
     let detail = ErrorDetail::new("listener.bind").with("address", address).with("reason", error);
-    PlatformError::new(PlatformErrorCode::Unavailable, format!("cannot listen on {address}: {what}")).with_detail(detail)
+    PlatformError::new(PlatformErrorCode::Unavailable, format!("cannot listen on {address}: {what}"))
+        .with_detail(detail)
 }

@@ -63,7 +63,9 @@ fn told<E: Event>(events: BoxStream<'static, Result<E, Refused>>, quiet_max: Dur
     let body = stream::unfold(Some(events), move |events| async move {
         let mut events = events?;
         let next = match tokio::time::timeout(quiet_max, events.next()).await {
-            Err(_quiet) => return Some((Ok::<_, std::convert::Infallible>(Bytes::from_static(b":\n\n")), Some(events))),
+            Err(_quiet) => {
+                return Some((Ok::<_, std::convert::Infallible>(Bytes::from_static(b":\n\n")), Some(events)));
+            }
             Ok(next) => next?,
         };
         let last = next.as_ref().map_or(true, Event::is_last);

@@ -3,36 +3,32 @@
 //! Invariant: events come in order, each once, and the stream ends after the terminal one. Who reads slowly gets the same
 //! events later, because they are kept with the record and not for the reader.
 
-mod source;
-
 use std::collections::VecDeque;
 
-use futures_util::StreamExt;
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use latent_activation::LifecycleEvent;
+use latent_activation::journal::{ActivationWatch, Lookup};
 use latent_node::access::Role;
 
 use super::activations::{activation_id, missing};
 use super::{Api, CallContext, EventStream, Refused};
 use crate::convert::activation as convert;
 use crate::proto;
-use source::Source;
 
 /// Where a watcher is.
 struct Watcher {
-    source: Source,
+    watch: ActivationWatch,
     /// The last event that was looked at.
     seen: u64,
     /// Looked at and not yet told.
     waiting: VecDeque<LifecycleEvent>,
-    ended: bool,
 }
 
 impl Api {
-    /// `WatchActivation`. The stream ends with an error when the record is evicted before its end was told.
+    /// `WatchActivation`. Dropping the stream ends the watching, and nothing else.
     ///
     /// # Errors
-    /// As [`Api`] says.
+    /// As [`Api`] says; retryable `resource-exhausted`, detail `activation.watchers-exhausted`, when as many watch as may.
     #[expect(clippy::unused_async, reason = "every call is awaited alike")]
     pub async fn watch_activation(
         &self,
@@ -41,38 +37,31 @@ impl Api {
     ) -> Result<EventStream, Refused> {
         caller.require(Role::Invoke)?;
         let id = activation_id(request.activation_id)?;
-        let source = Source::new(&self.ports.manager, caller.tenant(), &id).map_err(|gone| missing(&gone, &id))?;
-        let watcher = Watcher { source, seen: request.after_sequence, waiting: VecDeque::new(), ended: false };
+        let watch = match self.ports.manager.watch(caller.tenant(), &id)? {
+            Lookup::Found(watch) => watch,
+            gone => return Err(missing(&gone, &id).into()),
+        };
+        let watcher = Watcher { watch, seen: request.after_sequence, waiting: VecDeque::new() };
         let events = stream::unfold(watcher, |mut watcher| async move {
             let event = watcher.next().await?;
-            Some((event.map(|event| convert::event(&event)), watcher))
+            Some((Ok(convert::event(&event)), watcher))
         });
         Ok(events.boxed())
     }
 }
 
 impl Watcher {
-    async fn next(&mut self) -> Option<Result<LifecycleEvent, Refused>> {
+    /// The next event; `None` after the terminal one.
+    async fn next(&mut self) -> Option<LifecycleEvent> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
-                return Some(Ok(event));
+                return Some(event);
             }
-            if self.ended {
-                return None;
-            }
-            match self.source.events_after(self.seen) {
-                Ok(events) => {
-                    self.ended = self.source.is_over();
-                    self.seen = events.last().map_or(self.seen, |event| event.sequence);
-                    self.waiting.extend(events);
-                }
-                Err(gone) => {
-                    self.ended = true;
-                    return Some(Err(missing(&gone, self.source.id()).into()));
-                }
-            }
-            if self.waiting.is_empty() && !self.ended {
-                self.source.changed().await;
+            self.waiting.extend(self.watch.events_after(self.seen));
+            match self.waiting.back() {
+                Some(last) => self.seen = last.sequence,
+                None if self.watch.changed().await => {}
+                None => return None,
             }
         }
     }

@@ -6,8 +6,9 @@ use latent_activation::journal::{
 };
 use latent_core::{BudgetConsumption, ResolvedRevision};
 
+use latent_node::observe::Limit;
+
 use super::time;
-use crate::api::limit;
 use crate::proto;
 
 pub(crate) fn consumption(used: &BudgetConsumption) -> proto::Consumption {
@@ -98,7 +99,7 @@ fn terminal(record: &TerminalRecord) -> proto::Terminal {
             proto::Terminal { media_type: media_type.to_string(), output_bytes: *bytes, ..message }
         }
         RetainedOutcome::Failed(error) => proto::Terminal {
-            limit: limit::fired(error).unwrap_or_default().to_owned(),
+            limit: Limit::of_error(error).map(Limit::as_str).unwrap_or_default().to_owned(),
             error: Some(error.into()),
             ..message
         },

@@ -12,6 +12,9 @@ use crate::{proto, status as table};
 
 /// The metadata with the error, as a `latent.v1.Error`.
 pub const ERROR_METADATA: &str = "latent-error-bin";
+/// The longest encoding of an error in metadata, in bytes. There it is twice, in base64, and clients commonly take no more
+/// than 16 KiB; details that would make it longer are left out, the last ones first.
+const ERROR_BYTES_MAX: usize = 4096;
 /// What the type of that message is called where any may be.
 const ERROR_TYPE: &str = "type.googleapis.com/latent.v1.Error";
 
@@ -61,7 +64,7 @@ pub(super) fn about<T>(message: T, about: &About) -> Response<T> {
 /// A refusal as a status.
 pub(super) fn status(refused: &Refused) -> Status {
     let code = table::of(&refused.error).grpc;
-    let error = proto::Error::from(refused).encode_to_vec();
+    let error = within(proto::Error::from(refused)).encode_to_vec();
     let mut metadata = metadata(refused.headers());
     metadata.insert_bin(ERROR_METADATA, MetadataValue::from_bytes(&error));
     let rich = RichStatus {
@@ -73,6 +76,11 @@ pub(super) fn status(refused: &Refused) -> Status {
     Status::with_details_and_metadata(code, refused.error.message(), details, metadata)
 }
 
+fn within(mut error: proto::Error) -> proto::Error {
+    while error.encoded_len() > ERROR_BYTES_MAX && error.details.pop().is_some() {}
+    error
+}
+
 fn metadata(headers: impl Iterator<Item = (http::HeaderName, http::HeaderValue)>) -> MetadataMap {
     MetadataMap::from_headers(headers.collect())
 }
@@ -82,6 +90,20 @@ mod tests {
     use latent_core::{ActivationId, ErrorDetail, PlatformError, PlatformErrorCode};
 
     use super::*;
+
+    #[test]
+    fn an_error_in_metadata_is_bounded_and_keeps_its_first_details() {
+        let mut error = PlatformError::new(PlatformErrorCode::InvalidArgument, "m".repeat(512));
+        for at in 0..8 {
+            let detail = (0..16).fold(ErrorDetail::new("a.kind"), |detail, _| detail.with("name", "v".repeat(at * 20)));
+            error = error.with_detail(detail);
+        }
+        let told = error_of(&status(&Refused::from(error.clone()))).unwrap();
+        assert!(told.encoded_len() <= ERROR_BYTES_MAX);
+        assert!((1..8).contains(&told.details.len()), "{}", told.details.len());
+        let told = told.to_platform_error();
+        assert_eq!((told.message(), told.details()), (error.message(), &error.details()[..told.details().len()]));
+    }
 
     #[test]
     fn an_error_can_be_read_from_either_place() {

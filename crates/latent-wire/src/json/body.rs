@@ -57,7 +57,10 @@ pub(super) async fn part(body: &mut Body) -> Result<Option<Bytes>, PlatformError
 }
 
 /// A body of JSON as the message that it is; an empty one is the message without a field.
-pub(super) async fn message<T: DeserializeOwned + Default>(headers: &HeaderMap, body: Body) -> Result<T, PlatformError> {
+pub(super) async fn message<T: DeserializeOwned + Default>(
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<T, PlatformError> {
     let bytes = read(headers, body, MESSAGE_BYTES_MAX).await?;
     if bytes.is_empty() {
         return Ok(T::default());

@@ -47,9 +47,7 @@ pub(super) async fn answer(api: &Api, asked: Asked, body: Body) -> Result<Respon
         | Call::CreateCredential
         | Call::ListCredentials
         | Call::RevokeCredential => tenants(api, asked, body).await,
-        Call::GetInventory | Call::Drain | Call::Resume | Call::Backup | Call::GetUsage => {
-            node(api, asked, body).await
-        }
+        Call::GetInventory | Call::Drain | Call::Resume | Call::Backup | Call::GetUsage => node(api, asked, body).await,
         _ => releases(api, asked, body).await,
     }
 }
@@ -111,8 +109,7 @@ async fn releases(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Bo
             message(&api.apply(caller, proto::ApplyRequest { manifest, expected_generation, dry_run }).await?)
         }
         Call::GetDeployment => {
-            let request =
-                proto::GetDeploymentRequest { service: of("service"), deployment: of("deployment") };
+            let request = proto::GetDeploymentRequest { service: of("service"), deployment: of("deployment") };
             message(&api.get_deployment(caller, request).await?)
         }
         Call::ListDeployments => {
@@ -158,9 +155,7 @@ async fn tenants(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Bod
         Call::DeleteTenant => {
             message(&api.delete_tenant(caller, proto::DeleteTenantRequest { name: of("name") }).await?)
         }
-        Call::CreateCredential => {
-            created(&api.create_credential(caller, read(&parts.headers, body).await?).await?)
-        }
+        Call::CreateCredential => created(&api.create_credential(caller, read(&parts.headers, body).await?).await?),
         Call::ListCredentials => {
             let (page_size, page_token) = page(query)?;
             let tenant = query.take("tenant").unwrap_or_default();

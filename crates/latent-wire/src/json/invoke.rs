@@ -48,9 +48,8 @@ fn request(asked: &mut Asked) -> Result<proto::InvokeRequest, PlatformError> {
     let route = one_of("route", asked.query.take("route"), header(headers, "latent-route")?)?;
     let timeout = one_of("timeout", asked.query.take("timeout"), header(headers, "latent-timeout")?)?;
     let timeout = timeout.map(|given| time("http.header", "latent-timeout", &given)).transpose()?;
-    let deadline = header(headers, "latent-deadline")?.map(|text| {
-        as_json("http.header", "latent-deadline", text, "has to be a time such as 2030-01-31T12:00:00Z")
-    });
+    let deadline = header(headers, "latent-deadline")?
+        .map(|text| as_json("http.header", "latent-deadline", text, "has to be a time such as 2030-01-31T12:00:00Z"));
     Ok(proto::InvokeRequest {
         service: asked.path.take("service").unwrap_or_default(),
         route: route.unwrap_or_default(),

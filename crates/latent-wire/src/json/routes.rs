@@ -216,7 +216,8 @@ pub(super) fn query(route: &Route, query: Option<&str>) -> Result<Named, Platfor
 }
 
 fn unknown_parameter(route: &Route, name: &str) -> PlatformError {
-    let known = if route.query.is_empty() { "it takes none".into() } else { format!("it takes {}", route.query.join(", ")) };
+    let known =
+        if route.query.is_empty() { "it takes none".into() } else { format!("it takes {}", route.query.join(", ")) };
     let shown: String = name.chars().take(64).collect();
     let detail = ErrorDetail::new("http.query").with("name", &shown).with("known", route.query.join(","));
     let message = format!("{} {} takes no query parameter {shown:?}; {known}", route.method, route.path);
@@ -229,7 +230,8 @@ fn no_path(path: &str) -> PlatformError {
     roots.sort_unstable();
     roots.dedup();
     let message = format!("there is no {shown:?}; the paths begin with {}", roots.join(", "));
-    PlatformError::new(PlatformErrorCode::NotFound, message).with_detail(ErrorDetail::new("http.path").with("path", shown))
+    PlatformError::new(PlatformErrorCode::NotFound, message)
+        .with_detail(ErrorDetail::new("http.path").with("path", shown))
 }
 
 /// A path up to the second slash after its begin, `/v1/invoke` for instance.

@@ -169,10 +169,7 @@ mod tests {
     fn a_setting_out_of_bounds_is_named_with_what_is_allowed() {
         let few = ListenerConfig { connections_per_peer_max: 4097, ..config() };
         let error = few.check().expect_err("more for one peer than for all");
-        assert_eq!(
-            error.message(),
-            "the listener's connections_per_peer_max is 4097; expected is 1 to 4096"
-        );
+        assert_eq!(error.message(), "the listener's connections_per_peer_max is 4097; expected is 1 to 4096");
         assert!(error.has_detail("listener.config"));
         let never = ListenerConfig { idle_timeout: Duration::ZERO, ..config() };
         assert!(never.check().expect_err("zero").message().contains("idle_timeout is 0 ms"));

@@ -65,11 +65,12 @@ where
     let mut connection = pin!(builder.serve_connection(io, service));
     let mut closing = shared.closing.clone();
     let mut said_farewell = false;
+    let mut was_quiet = false;
     loop {
         let look_again = next_look(&activity, &shared.config, said_farewell);
         tokio::select! {
             // An error here is the peer's doing, and there is nobody left to tell.
-            _ended = connection.as_mut() => return,
+            _ended = connection.as_mut() => break,
             _ = closing.wait_for(Option::is_some), if !said_farewell => {
                 connection.as_mut().graceful_shutdown();
                 said_farewell = true;
@@ -80,15 +81,18 @@ where
                     Quiet::Soon if said_farewell => {}
                     Quiet::Soon => {
                         connection.as_mut().graceful_shutdown();
-                        said_farewell = true;
+                        (said_farewell, was_quiet) = (true, true);
                     }
                     Quiet::TooLong => {
-                        count(&shared.counters.timed_out);
-                        return;
+                        was_quiet = true;
+                        break;
                     }
                 }
             }
         }
+    }
+    if was_quiet {
+        count(&shared.counters.timed_out);
     }
 }
 

@@ -82,6 +82,7 @@ async fn an_address_that_is_taken_is_named() {
     let served = serve(config());
     let error = Bound::new(ListenerConfig::new(served.address)).expect_err("taken");
     assert!(error.has_detail("listener.bind"));
-    let expected = format!("cannot listen on {}: something else listens there; stop it, or choose another port", served.address);
+    let expected =
+        format!("cannot listen on {}: something else listens there; stop it, or choose another port", served.address);
     assert_eq!(error.message(), expected);
 }

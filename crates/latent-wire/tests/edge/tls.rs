@@ -128,15 +128,12 @@ async fn both_versions_of_http_are_negotiated() {
 async fn a_client_certificate_shows_as_its_digest() {
     let fixture = fixture(true);
     let client = signed(&fixture.client_ca, VALID);
-    let router = axum::Router::new().route(
-        "/",
-        axum::routing::get(|peer: axum::Extension<Peer>| async move { format!("{:?}", peer.certificate) }),
-    );
+    let router = axum::Router::new()
+        .route("/", axum::routing::get(|peer: axum::Extension<Peer>| async move { format!("{:?}", peer.certificate) }));
     let bound = Bound::new(config()).expect("a free port");
     let address = bound.address();
     let _listener = bound.serve(Some(fixture.tls()), router);
-    let mut stream =
-        connect(address, &fixture.server_ca, Some(&client), b"http/1.1").await.expect("a handshake");
+    let mut stream = connect(address, &fixture.server_ca, Some(&client), b"http/1.1").await.expect("a handshake");
     let expected = format!("{:?}", Some(Sha256Digest::of(&client.certificate)));
     let answer = get(&mut stream).await;
     assert!(answer.ends_with(&expected), "{answer}");
@@ -154,8 +151,7 @@ async fn a_client_without_a_good_certificate_is_refused() {
         }
     }
     let good = signed(&fixture.client_ca, VALID);
-    let mut stream =
-        connect(served.address, &fixture.server_ca, Some(&good), b"http/1.1").await.expect("a handshake");
+    let mut stream = connect(served.address, &fixture.server_ca, Some(&good), b"http/1.1").await.expect("a handshake");
     assert!(get(&mut stream).await.ends_with("here"));
     assert_eq!(served.listener.counts().handshakes_failed, 3);
 }
@@ -207,10 +203,22 @@ fn files_that_are_no_use_are_named_without_what_is_in_them() {
     let cases = [
         (TlsFiles { certificate: dir.join("absent.pem"), ..good.clone() }, "absent.pem cannot be read"),
         (TlsFiles { key: good.certificate.clone(), ..good.clone() }, "certificate.pem has no unencrypted private key"),
-        (TlsFiles { key: write(dir, "bad.pem", secret), ..good.clone() }, "bad.pem has a PEM section that is not base64"),
-        (TlsFiles { key: write(dir, "other.pem", &key().serialize_pem()), ..good.clone() }, "other.pem does not go with"),
-        (TlsFiles { certificate: write(dir, "cut.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n"), ..good.clone() }, "cut.pem"),
-        (TlsFiles { client_ca: Some(good.key.clone()), ..good.clone() }, "key.pem has no `-----BEGIN CERTIFICATE-----`"),
+        (
+            TlsFiles { key: write(dir, "bad.pem", secret), ..good.clone() },
+            "bad.pem has a PEM section that is not base64",
+        ),
+        (
+            TlsFiles { key: write(dir, "other.pem", &key().serialize_pem()), ..good.clone() },
+            "other.pem does not go with",
+        ),
+        (
+            TlsFiles { certificate: write(dir, "cut.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n"), ..good.clone() },
+            "cut.pem",
+        ),
+        (
+            TlsFiles { client_ca: Some(good.key.clone()), ..good.clone() },
+            "key.pem has no `-----BEGIN CERTIFICATE-----`",
+        ),
         (TlsFiles { key: write(dir, "large.pem", &"x".repeat((1 << 20) + 1)), ..good }, "large.pem has 1048577 bytes"),
     ];
     for (files, expected) in cases {

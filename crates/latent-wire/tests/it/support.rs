@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use latent_activation::{LocalActivationJournal, LocalActivationJournalConfig, RandomActivationIdSource};
 use latent_core::{CellClass, NodeId, SystemWallClock, TenantId, Threading, WallClock};
 use latent_executor::fake::{FakeBackend, FakeRepository, FakeStep, Gate};
+use latent_node::observe::NoObserver;
 use latent_node::{
     CleanupSupervisor, CleanupSupervisorConfig, LocalActivationManager, LocalActivationManagerConfig,
     LocalActivationManagerParts,
@@ -27,7 +28,7 @@ use tonic::service::Routes;
 use tonic::{Code, Request, Status};
 
 pub use ports::{Directory, Logs, Switches};
-pub use store::{CONTRACT, OTHER_CONTRACT, Store};
+pub use store::{CONTRACT, Store};
 
 /// No call of a test takes longer.
 pub const WATCHDOG: Duration = Duration::from_secs(20);
@@ -39,7 +40,6 @@ pub struct Node {
     pub supervisor: Arc<CleanupSupervisor>,
     pub backend: Arc<FakeBackend>,
     pub store: Arc<Store>,
-    pub directory: Arc<Directory>,
     pub switches: Arc<Switches>,
     pub logs: Arc<Logs>,
 }
@@ -67,14 +67,14 @@ pub fn node_with(cells: usize, config: ApiConfig) -> Node {
         manager: manager.clone(),
         supervisor: supervisor.clone(),
         authenticator: directory.clone(),
-        tenants: directory.clone(),
+        tenants: directory,
         releases: store.clone(),
         deployments: store.clone(),
         logs: logs.clone(),
         operations: switches.clone(),
     };
     let api = Arc::new(Api::new(ports, config));
-    Node { api, manager, supervisor, backend, store, directory, switches, logs }
+    Node { api, manager, supervisor, backend, store, switches, logs }
 }
 
 fn manager(
@@ -107,6 +107,7 @@ fn manager(
         journal: Arc::new(journal),
         ids: Arc::new(RandomActivationIdSource::new()),
         clock: clock.clone(),
+        observer: Arc::new(NoObserver),
     };
     LocalActivationManager::new(parts, LocalActivationManagerConfig::default()).unwrap()
 }

@@ -2,7 +2,6 @@
 //!
 //! Invariant: every count is one that its owner keeps; none is counted out here.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use latent_core::PlatformError;
 use latent_executor::ExecutionBackend as _;
 use latent_node::ActivationObserver;
 use latent_node::logs::LogBook;
+use latent_node::metrics::{NodeMetrics, NodeMetricsConfig, NodeSample};
 use latent_node::operations::{BackupReport, NodeHost, NodeInventory, UsageQuery, UsageSum};
 use latent_node::usage::{self, UsageLog, UsageLogConfig};
 use latent_storage::Storage;
@@ -27,6 +27,7 @@ pub struct Host {
     logs: Arc<LogBook>,
     usage: Arc<UsageLog>,
     usage_dir: PathBuf,
+    metrics: Arc<NodeMetrics>,
     spans: Option<Arc<Spans>>,
 }
 
@@ -57,13 +58,15 @@ impl Host {
             logs: logs.clone(),
             usage: Arc::new(usage),
             usage_dir: places.usage.clone(),
+            metrics: Arc::new(NodeMetrics::new(NodeMetricsConfig::default())),
             spans,
         })
     }
 
     /// Who is told of every end.
     pub fn observers(&self) -> Vec<Arc<dyn ActivationObserver>> {
-        let mut observers: Vec<Arc<dyn ActivationObserver>> = vec![self.logs.clone(), self.usage.clone()];
+        let mut observers: Vec<Arc<dyn ActivationObserver>> = 
+            vec![self.logs.clone(), self.usage.clone(), self.metrics.clone()];
         observers.extend(self.spans.clone().map(|spans| spans as Arc<dyn ActivationObserver>));
         observers
     }
@@ -128,18 +131,8 @@ impl NodeHost for Host {
     }
 
     fn metrics(&self, inventory: &NodeInventory) -> String {
-        let mut text = String::new();
-        let mut gauge = |name: &str, labels: &str, value: u64| {
-            let _infallible = writeln!(text, "latent_{}{labels} {value}", name.replace('-', "_"));
-        };
-        for (class, cells) in &inventory.cells {
-            let of = |state| format!("{{class=\"{class}\",state=\"{state}\"}}");
-            gauge("cells", &of("available"), cells.available as u64);
-            gauge("cells", &of("leased"), cells.active_leases as u64);
-            gauge("cells", &of("quarantined"), cells.quarantined as u64);
-        }
-        inventory.counts.iter().for_each(|(name, count)| gauge(name, "", *count));
-        text
+        let (usage, logs) = (Some(self.usage.snapshot()), Some(self.logs.snapshot()));
+        self.metrics.text(&NodeSample { inventory, usage, logs })
     }
 }
 

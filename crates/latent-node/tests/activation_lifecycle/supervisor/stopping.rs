@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use latent_core::{CellClass, PlatformError};
-use latent_executor::fake::{FakeStep, Gate};
+use latent_executor::fake::{FakePreparation, FakeStep, Gate};
 use latent_node::operations::{
     BackupReport, NodeHost, NodeInventory, NodeOperations, NodeOperationsParts, NodeState, Operations as _, Settled,
     UsageQuery, UsageSum,
 };
-use latent_node::{LocalActivationManager, LocalActivationManagerConfig};
+use latent_node::{ActivationReceipt, LocalActivationManager, LocalActivationManagerConfig};
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use super::setup::{Node, node, tenant};
@@ -113,27 +114,44 @@ async fn an_activation_that_ends_within_the_grace_is_not_cancelled() {
     timeout(STOP_GRACE, driver).await.expect("the driver ends");
 }
 
-#[tokio::test(start_paused = true)]
-async fn what_is_left_after_the_grace_is_cancelled_and_a_second_request_skips_the_grace() {
-    for hurried in [false, true] {
-        let (node, driver) = node(2, 4);
-        node.backend.set_step("spin", FakeStep::Spin);
-        let running = ["a", "b"].map(|id| tokio::spawn(node.running(id, "spin")));
-        let operations = operations_of(&node, 0);
-        let began = Instant::now();
-        let settled =
-            if hurried { operations.settle(ready(())).await } else { operations.settle(pending()).await };
-        assert_eq!(settled, Settled { cancelled: 2, left: 0 });
-        let (least, most) = if hurried { (Duration::ZERO, Duration::from_secs(1)) } else { (STOP_GRACE, STOP_GRACE + Duration::from_secs(1)) };
-        assert!(began.elapsed() >= least && began.elapsed() < most, "{:?}", began.elapsed());
-        for activation in running {
-            let outcome = activation.await.unwrap().outcome;
-            assert!(format!("{outcome:?}").contains("activation.cancelled"), "{outcome:?}");
-        }
-        assert_eq!((operations.leftovers(), operations.state()), (vec![], NodeState::Drained));
-        assert!(operations.resume().is_err());
-        timeout(STOP_GRACE, driver).await.expect("the driver ends");
+/// Two activations that end when they are cancelled, and leave the paused clock alone until then.
+fn two_waiting(node: &Node) -> [JoinHandle<ActivationReceipt>; 2] {
+    node.backend.set_preparation(FakePreparation::Hang);
+    ["a", "b"].map(|id| tokio::spawn(node.start(id, "echo")))
+}
+
+async fn assert_cancelled(activations: [JoinHandle<ActivationReceipt>; 2]) {
+    for activation in activations {
+        let outcome = activation.await.unwrap().outcome;
+        assert!(format!("{outcome:?}").contains("activation.cancelled"), "{outcome:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_left_after_the_grace_is_cancelled() {
+    let (node, driver) = node(2, 4);
+    let activations = two_waiting(&node);
+    let operations = operations_of(&node, 0);
+    let began = Instant::now();
+    assert_eq!(operations.settle(pending()).await, Settled { cancelled: 2, left: 0 });
+    let took = began.elapsed();
+    assert!(took >= STOP_GRACE && took < STOP_GRACE + Duration::from_secs(1), "{took:?}");
+    assert_cancelled(activations).await;
+    assert_eq!((operations.leftovers(), operations.state()), (vec![], NodeState::Drained));
+    assert!(operations.resume().is_err());
+    timeout(STOP_GRACE, driver).await.expect("the driver ends");
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_is_in_a_hurry_skips_the_grace() {
+    let (node, driver) = node(2, 4);
+    let activations = two_waiting(&node);
+    let operations = operations_of(&node, 0);
+    let began = Instant::now();
+    assert_eq!(operations.settle(ready(())).await, Settled { cancelled: 2, left: 0 });
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
+    assert_cancelled(activations).await;
+    timeout(STOP_GRACE, driver).await.expect("the driver ends");
 }
 
 #[tokio::test(start_paused = true)]

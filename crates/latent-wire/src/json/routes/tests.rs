@@ -44,7 +44,9 @@ fn a_contract_may_be_absent_whole_or_escaped() {
 
 #[test]
 fn empty_segments_are_no_names() {
-    for path in ["/v1/invoke/s", "/v1/invoke//f", "/v1/invoke/s/", "/v1/invoke/s//f", "/v1/activations/", "//healthz", ""] {
+    for path in
+        ["/v1/invoke/s", "/v1/invoke//f", "/v1/invoke/s/", "/v1/invoke/s//f", "/v1/activations/", "//healthz", ""]
+    {
         let method = if path.contains("invoke") { Method::POST } else { Method::GET };
         assert!(refused(&method, path, Listener::Invoke).has_detail("http.path"), "{path}");
     }

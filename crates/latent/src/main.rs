@@ -2,6 +2,7 @@
 
 mod check;
 mod cli;
+mod config;
 mod ending;
 mod errors;
 mod input;
@@ -10,6 +11,7 @@ mod printable;
 mod progress;
 mod quantities;
 mod run;
+mod serve;
 mod signals;
 mod terminal;
 
@@ -24,6 +26,8 @@ fn main() -> ExitCode {
     match Cli::try_parse() {
         Ok(Cli { command: Command::Run(args) }) => run::run(&args).into(),
         Ok(Cli { command: Command::Check(args) }) => check::check(&args).into(),
+        Ok(Cli { command: Command::Config(args) }) => config::config(&args).into(),
+        Ok(Cli { command: Command::Serve(args) }) => serve::serve(&args).into(),
         Ok(Cli { command: Command::CompileComponent }) => latent_wasmtime::compile_child(),
         Err(told) => cli::explain(&told),
     }

@@ -84,7 +84,7 @@ impl Writer {
     }
 
     fn take(&mut self, message: Message) {
-        let Message::Ended(entry) = message else { return };
+        let Some(entry) = message else { return };
         self.tell_dropped();
         entry.write(&mut self.batch);
         self.lines = (self.lines.0 + 1, self.lines.1 + 1);
@@ -121,7 +121,7 @@ impl Writer {
 
     /// The log is closed and the disk does not take what is left.
     fn give_up(&mut self) {
-        let queued = self.messages.try_iter().filter(|message| matches!(message, Message::Ended(_))).count();
+        let queued = self.messages.try_iter().flatten().count();
         self.counters.dropped.fetch_add(self.lines.1 + queued as u64, Ordering::Relaxed);
         self.batch.clear();
         self.over = true;

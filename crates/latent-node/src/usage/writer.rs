@@ -102,6 +102,8 @@ impl Writer {
         if self.batch.is_empty() {
             return;
         }
+        // Looked at before the attempt, so that one is made after the log has been closed.
+        let closing = self.closing();
         match self.files.append(&self.batch) {
             Ok(()) => {
                 self.counters.written.fetch_add(self.lines.0, Ordering::Relaxed);
@@ -110,7 +112,7 @@ impl Writer {
             }
             Err(_counted) => {
                 self.counters.failures.fetch_add(1, Ordering::Relaxed);
-                if self.closing() {
+                if closing {
                     self.give_up();
                 } else {
                     self.linger(LINGERS_AFTER_FAILURE);

@@ -28,7 +28,7 @@ use tonic::service::Routes;
 use tonic::{Code, Request, Status};
 
 pub use ports::{Directory, Logs, Switches};
-pub use store::{CONTRACT, OTHER_CONTRACT, Store};
+pub use store::{CONTRACT, Store};
 
 /// No call of a test takes longer.
 pub const WATCHDOG: Duration = Duration::from_secs(20);
@@ -40,7 +40,6 @@ pub struct Node {
     pub supervisor: Arc<CleanupSupervisor>,
     pub backend: Arc<FakeBackend>,
     pub store: Arc<Store>,
-    pub directory: Arc<Directory>,
     pub switches: Arc<Switches>,
     pub logs: Arc<Logs>,
 }
@@ -68,14 +67,14 @@ pub fn node_with(cells: usize, config: ApiConfig) -> Node {
         manager: manager.clone(),
         supervisor: supervisor.clone(),
         authenticator: directory.clone(),
-        tenants: directory.clone(),
+        tenants: directory,
         releases: store.clone(),
         deployments: store.clone(),
         logs: logs.clone(),
         operations: switches.clone(),
     };
     let api = Arc::new(Api::new(ports, config));
-    Node { api, manager, supervisor, backend, store, directory, switches, logs }
+    Node { api, manager, supervisor, backend, store, switches, logs }
 }
 
 fn manager(

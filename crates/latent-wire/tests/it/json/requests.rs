@@ -58,6 +58,7 @@ async fn a_peer_that_leaves_stops_its_activation() {
             if !status["terminal"].is_null() {
                 return status["terminal"]["error"]["details"].to_string();
             }
+            tokio::task::yield_now().await;
         }
     };
     let details = tokio::time::timeout(WATCHDOG, ended).await.expect("the record ends");

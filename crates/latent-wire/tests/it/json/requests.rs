@@ -35,6 +35,20 @@ async fn an_edge_is_served_by_a_listener() {
 }
 
 #[tokio::test]
+async fn a_grpc_client_is_served_by_a_listener() {
+    let node = node(1);
+    let bound = Bound::new(ListenerConfig::new(([127, 0, 0, 1], 0).into())).expect("a free port");
+    let target = format!("http://{}", bound.address());
+    let _listener = bound.serve(None, edge(&node, Listener::Invoke));
+    let channel = tonic::transport::Endpoint::from_shared(target).expect("an address").connect().await;
+    let mut client = InvocationClient::new(channel.expect("it listens"));
+    for id in ["a-1", "a-2"] {
+        let answer = client.invoke(from("invoke", call(id))).await.expect("an answer");
+        assert_eq!(answer.metadata().get("latent-activation-id").map(|id| id.as_bytes()), Some(id.as_bytes()));
+    }
+}
+
+#[tokio::test]
 async fn a_peer_that_leaves_stops_its_activation() {
     let node = node(1);
     let bound = Bound::new(ListenerConfig::new(([127, 0, 0, 1], 0).into())).expect("a free port");

@@ -44,7 +44,10 @@ async fn a_grpc_client_is_served_by_a_listener() {
     let mut client = InvocationClient::new(channel.expect("it listens"));
     for id in ["a-1", "a-2"] {
         let answer = client.invoke(from("invoke", call(id))).await.expect("an answer");
-        assert_eq!(answer.metadata().get("latent-activation-id").map(|id| id.as_bytes()), Some(id.as_bytes()));
+        assert_eq!(
+            answer.metadata().get("latent-activation-id").map(tonic::metadata::MetadataValue::as_bytes),
+            Some(id.as_bytes())
+        );
     }
 }
 
@@ -85,10 +88,10 @@ async fn a_host_is_there_exactly_once() {
     let node = node(1);
     let edge = edge(&node, Listener::Invoke);
     assert_eq!(get("/healthz").with("host", "there").raw(&edge).await.message(400), "host: has to be there once");
-    let mut none = get("/healthz").request();
-    none.headers_mut().remove("host");
-    *none.version_mut() = Version::HTTP_2;
-    let answer = tower::ServiceExt::oneshot(edge.clone(), none).await;
+    let mut hostless = get("/healthz").request();
+    hostless.headers_mut().remove("host");
+    *hostless.version_mut() = Version::HTTP_2;
+    let answer = tower::ServiceExt::oneshot(edge.clone(), hostless).await;
     assert_eq!(answer.map(|answer| answer.status().as_u16()), Ok(200));
     let builder = http::Request::builder().uri("/healthz");
     assert_eq!(Ask(builder, axum::body::Body::empty()).raw(&edge).await.status, 400);

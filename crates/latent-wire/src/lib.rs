@@ -2,6 +2,7 @@
 //!
 //! The API itself is in `proto/latent/v1/latent.proto`. What it needs of a node besides activations is in [`ports`].
 
+pub mod client;
 pub mod ports;
 pub mod proto;
 pub mod status;

@@ -37,6 +37,10 @@ pub enum Command {
     #[command(long_about = CHECK_LONG_ABOUT, after_long_help = CHECK_AFTER_LONG_HELP)]
     Check(CheckArgs),
 
+    /// What is asked of a node that runs elsewhere.
+    #[command(flatten)]
+    Client(crate::client::ClientCommand),
+
     /// The compiler's half of this program; only another latent can make use of it
     #[command(name = latent_wasmtime::COMPILE_COMMAND, hide = true)]
     CompileComponent,
@@ -134,7 +138,11 @@ pub enum OutputForm {
     Json,
 }
 
-fn parse_media_type(text: &str) -> Result<MediaType, String> {
+/// The media type called `text`.
+///
+/// # Errors
+/// Both that there are.
+pub fn parse_media_type(text: &str) -> Result<MediaType, String> {
     MediaType::parse(text)
         .ok_or_else(|| format!("expected {} or {}", MediaType::Json.as_str(), MediaType::OctetStream.as_str()))
 }

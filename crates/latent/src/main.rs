@@ -2,6 +2,7 @@
 
 mod check;
 mod cli;
+mod client;
 mod ending;
 mod errors;
 mod input;
@@ -24,6 +25,7 @@ fn main() -> ExitCode {
     match Cli::try_parse() {
         Ok(Cli { command: Command::Run(args) }) => run::run(&args).into(),
         Ok(Cli { command: Command::Check(args) }) => check::check(&args).into(),
+        Ok(Cli { command: Command::Client(command) }) => client::run(&command).into(),
         Ok(Cli { command: Command::CompileComponent }) => latent_wasmtime::compile_child(),
         Err(told) => cli::explain(&told),
     }

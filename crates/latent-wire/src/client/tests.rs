@@ -156,3 +156,5 @@ fn json_has_the_names_of_the_proto() {
     let use_now = proto::TenantUse { live: 1, disk_bytes: 2, ..Default::default() };
     assert_eq!(serde_json::to_string(&use_now).expect("it has a JSON form"), r#"{"live":"1","disk_bytes":"2"}"#);
 }
+
+mod served;

@@ -17,10 +17,11 @@ use crate::ending::Exit;
 use crate::printable::Printable;
 
 pub const EXAMPLES: &str = "\
-JSON output: of get one activation {activation_id, root_activation_id, parent_activation_id, phase, received_at, revision,
-cancel_reason, terminal {state, limit, error, declared_error, media_type, output_bytes, consumption, at, since_received},
-events}; of list {activation_id, phase, terminal, received_at, cancel_accepted} a line; of watch one event a line
-{sequence, phase, at, since_received, terminal}; of cancel {disposition, terminal}. A key that is absent is 0, false or empty.
+JSON output: of get one activation {activation_id, root_activation_id, parent_activation_id, phase, received_at,
+revision, cancel_reason, terminal {state, limit, error, declared_error, media_type, output_bytes, consumption, at,
+since_received}, events}; of list {activation_id, phase, terminal, received_at, cancel_accepted} a line; of watch one
+event a line {sequence, phase, at, since_received, terminal}; of cancel {disposition, terminal}. A key that is absent
+is 0, false or empty.
 
 Examples:
   latent activation list

@@ -17,17 +17,18 @@ use crate::quantities::Size;
 use crate::terminal::{self, lost_output, to_stdout};
 
 pub const BACKUP_EXAMPLES: &str = "\
-Releases, deployments, tenants and credentials are copied as they are at one moment; the node goes on meanwhile. Secrets,
-logs and usage are not among them. Needs a credential with the role operate.
+Releases, deployments, tenants and credentials are copied as they are at one moment; the node goes on meanwhile.
+Secrets, logs and usage are not among them. Needs a credential with the role operate.
 
-JSON output: {generation, releases, deployments, component_bytes}. A key that is absent is 0; 64-bit numbers are strings.
+JSON output: {generation, releases, deployments, component_bytes}. A key that is absent is 0; 64-bit numbers are
+strings.
 
 Examples:
   latent backup /var/backups/latent-2026-11-30";
 
 pub const RESTORE_EXAMPLES: &str = "\
-No node may run on either directory. Everything is verified while it is copied; what is in DATA_DIR after a failure is no
-storage and can be removed.
+No node may run on either directory. Everything is verified while it is copied; what is in DATA_DIR after a failure
+is no storage and can be removed.
 
 JSON output: {generation, releases, deployments, components, component_bytes}.
 

@@ -22,8 +22,8 @@ use crate::quantities::parse_duration;
 pub const EXAMPLES: &str = "\
 Needs a credential with the role operate.
 
-JSON output: of create {credential {id, tenant, subject, roles, created_at, expires_at}, token}; of list one credential a line.
-A key that is absent is empty; without expires_at a credential holds until it is revoked.
+JSON output: of create {credential {id, tenant, subject, roles, created_at, expires_at}, token}; of list one
+credential a line. A key that is absent is empty; without expires_at a credential holds until it is revoked.
 
 Examples:
   latent credential create --tenant acme --subject ci --role deploy --role invoke > ci.token

@@ -20,15 +20,15 @@ use wanted::{Wanted, pair};
 pub const ABOUT: &str = "\
 Makes or changes a deployment, and prints what changes, old and new.
 
-A manifest, or --release or --component, describes the whole deployment: what they leave out has its default. Without them the \
-flags change the deployment as it is, and only if nobody else has changed it in between.";
+A manifest, or --release or --component, describes the whole deployment: what they leave out has its default. Without \
+them the flags change the deployment as it is, and only if nobody else has changed it in between.";
 
 pub const EXAMPLES: &str = "\
-JSON output: one line {deployment {service, deployment, release, weight, revision, generation, manifest}, replaced}, without
-replaced when there was none. A key that is absent is 0, false or empty; 64-bit numbers are strings.
+JSON output: one line {deployment {service, deployment, release, weight, revision, generation, manifest}, replaced},
+without replaced when there was none. A key that is absent is 0, false or empty; 64-bit numbers are strings.
 
-Exit codes: 0 done; 1 refused, such as for a stale --expected-generation; 2 wrong usage; 5 the node did not answer; 6 there is
-no such release or deployment; 130 interrupted.
+Exit codes: 0 done; 1 refused, such as for a stale --expected-generation; 2 wrong usage; 5 the node did not answer; 6
+there is no such release or deployment; 130 interrupted.
 
 Examples:
   latent deploy deployment.json --dry-run
@@ -36,11 +36,27 @@ Examples:
   latent deploy --service text-stats --deployment green --component new.wasm --weight 10 --fuel 50000000 --env MODE=fast
   latent deploy --service text-stats --deployment green --weight 100";
 
+/// The flags that describe a deployment, which a manifest does alone.
+const DESCRIBING: [&str; 12] = [
+    "service",
+    "deployment",
+    "release",
+    "component",
+    "weight",
+    "fuel",
+    "memory",
+    "log_bytes",
+    "deadline",
+    "environment",
+    "secrets",
+    "imports",
+];
+
 /// What `latent deploy` takes.
 #[derive(Debug, Args)]
 pub struct DeployArgs {
     /// The deployment manifest
-    #[arg(value_name = "MANIFEST.json", conflicts_with_all = ["service", "deployment", "release", "component", "weight", "fuel", "memory", "log_bytes", "deadline", "environment", "secrets", "imports"])]
+    #[arg(value_name = "MANIFEST.json", conflicts_with_all = DESCRIBING)]
     manifest: Option<PathBuf>,
     /// The service
     #[arg(long, value_name = "SERVICE", requires = "deployment")]

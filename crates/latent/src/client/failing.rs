@@ -54,8 +54,8 @@ pub fn unanswered(error: &CallError, address: &Address) -> Failure {
     let (url, origin) = (&address.url, &address.origin);
     let sentence = match error {
         CallError::Unreachable(reason) => format!(
-            "nothing answers at {url} ({origin}): {reason}; start a node with `latent up` or `latent serve`, or name one \
-             with --invoke-url and --control-url"
+            "nothing answers at {url} ({origin}): {reason}; start a node with `latent up` or `latent serve`, or name \
+             one with --invoke-url and --control-url"
         ),
         CallError::Transport(sentence) => {
             format!("{sentence}, at {url} ({origin}); whether the call took effect is not known")
@@ -83,26 +83,28 @@ impl fmt::Display for LimitText<'_> {
         }) else {
             return Ok(());
         };
-        match kind {
-            "activation.fuel-exhausted" => {
-                f.write_str("it was stopped by its limit of fuel")?;
-                limit.map_or(Ok(()), |units| write!(f, ", {units} units"))?;
-                f.write_str("; grant more with `latent deploy --fuel`, or ask for more with --fuel where you ask for less")
+        let more = |flag: &str| format!("; `latent deploy {flag}` grants more, unless the call asked for less");
+        match (kind, limit) {
+            ("activation.fuel-exhausted", Some(units)) => {
+                write!(f, "it was stopped by its limit of fuel, {units} units{}", more("--fuel"))
             }
-            "activation.memory-exhausted" => {
-                f.write_str("it was stopped by its limit of memory")?;
-                limit.map_or(Ok(()), |bytes| write!(f, ", {}", Size(bytes)))?;
-                f.write_str("; grant more with `latent deploy --memory`, or ask for more with --memory where you ask for less")
+            ("activation.fuel-exhausted", None) => write!(f, "it was stopped by its limit of fuel{}", more("--fuel")),
+            ("activation.memory-exhausted", Some(bytes)) => {
+                write!(f, "it was stopped by its limit of memory, {}{}", Size(bytes), more("--memory"))
             }
-            "activation.deadline-exceeded" => f.write_str(
-                "it was stopped by its deadline, which counts from the arrival of the call, the wait for a cell included",
+            ("activation.memory-exhausted", None) => {
+                write!(f, "it was stopped by its limit of memory{}", more("--memory"))
+            }
+            ("activation.deadline-exceeded", _) => f.write_str(
+                "it was stopped by its deadline, which counts from its arrival and includes the wait for a cell",
             ),
-            "admission.limit" | "scheduler.limit" | "cell-pool.queue-full" => {
-                f.write_str("it was refused before it ran, because the node or the tenant has as much under way as it may")
+            ("admission.limit" | "scheduler.limit" | "cell-pool.queue-full", _) => {
+                f.write_str("it was refused before it ran: the node or the tenant has as much under way as it may")
             }
-            other => {
+            (other, limit) => {
                 let name = other.trim_start_matches("activation.").trim_end_matches("-exhausted");
-                write!(f, "it was stopped by its limit of {}", name.trim_end_matches("-limit-exceeded").replace('-', " "))?;
+                let name = name.trim_end_matches("-limit-exceeded").replace('-', " ");
+                write!(f, "it was stopped by its limit of {name}")?;
                 limit.map_or(Ok(()), |limit| write!(f, ", {limit}"))
             }
         }

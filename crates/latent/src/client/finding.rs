@@ -187,8 +187,8 @@ fn addresses(data: &Path) -> Result<(Address, Address), Failure> {
     let bytes = input::file(&path, FILE_BYTES_MAX)?;
     let Listeners { invoke, control } = serde_json::from_slice(&bytes).map_err(|error| {
         Failure::local(format!(
-            "{} does not say where a node listens: {error}; expected {{\"invoke\": URL, \"control\": URL}}, as the node \
-             writes it when it starts",
+            "{} does not say where a node listens: {error}; expected {{\"invoke\": URL, \"control\": URL}}, as \
+             the node writes it when it starts",
             path.display()
         ))
     })?;

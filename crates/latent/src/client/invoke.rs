@@ -37,17 +37,17 @@ The node chooses the deployment by the route, waits for a cell, runs the functio
 of the deployment, and answers when it has ended.";
 
 pub const EXAMPLES: &str = "\
-The function is written SERVICE[/CONTRACT]#FUNCTION, or named with --service and --call, as `latent run` has it. The contract \
-may be shortened while one function remains.
+The function is written SERVICE[/CONTRACT]#FUNCTION, or named with --service and --call, as `latent run` has it. The \
+contract may be shortened while one function remains.
 
 Text output:
-  Standard output has the result or the declared error as JSON, or the bytes themselves for octet-stream. Standard error has
-  one line with the activation and what it used; of one that failed, what happened and which limit ended it.
+  Standard output has the result or the declared error as JSON, or the bytes themselves for octet-stream. Standard error
+  has one line with the activation and what it used; of one that failed, what happened and which limit ended it.
 
 JSON output, one line:
   activation_id      the activation, once there was one
   outcome            succeeded, declared-error or failed
-  terminal_state     completed, cancelled, deadline-exceeded, resource-exhausted, guest-trap, rejected, platform-failed, …
+  terminal_state     completed, cancelled, deadline-exceeded, resource-exhausted, guest-trap, rejected or another
   media_type         only with application/octet-stream: the result is the base64 string of the bytes
   result | declared_error | error {code, message, retryable, details [{kind, fields}]}
   limit              one sentence, if a limit ended it
@@ -74,7 +74,8 @@ Examples:
 #[derive(Debug, Args)]
 pub struct InvokeArgs {
     /// What to call
-    #[arg(value_name = "SERVICE[/CONTRACT]#FUNCTION", value_parser = Called::parse, required_unless_present = "service", conflicts_with = "service")]
+    #[arg(value_name = "SERVICE[/CONTRACT]#FUNCTION", value_parser = Called::parse)]
+    #[arg(required_unless_present = "service", conflicts_with = "service")]
     called: Option<Called>,
     /// The service, where its name has a `/` or `#` in it; needs --call
     #[arg(long, value_name = "SERVICE", requires = "call")]

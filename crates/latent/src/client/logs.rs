@@ -17,8 +17,8 @@ use crate::terminal::warn;
 const TAIL_MAX: u64 = 1000;
 
 pub const EXAMPLES: &str = "\
-JSON output: one record a line {activation_id, service, at, level, message, fields [{name, value}], missed}. A key that is
-absent is 0, false or empty.
+JSON output: one record a line {activation_id, service, at, level, message, fields [{name, value}], missed}. A key
+that is absent is 0, false or empty.
 
 Examples:
   latent logs order-4711
@@ -29,7 +29,8 @@ Examples:
 #[derive(Debug, Args)]
 pub struct LogsArgs {
     /// The activation whose records to print, oldest first
-    #[arg(value_name = "ACTIVATION", conflicts_with_all = ["service", "follow", "tail"], required_unless_present = "follow")]
+    #[arg(value_name = "ACTIVATION", required_unless_present = "follow")]
+    #[arg(conflicts_with_all = ["service", "follow", "tail"])]
     activation: Option<String>,
     /// Print the records of this service alone; needs --follow
     #[arg(long, value_name = "SERVICE", requires = "follow")]
@@ -38,7 +39,8 @@ pub struct LogsArgs {
     #[arg(long)]
     follow: bool,
     /// How many of the latest records to print first
-    #[arg(long, value_name = "N", requires = "follow", value_parser = RangedU64ValueParser::<u32>::new().range(0..=TAIL_MAX))]
+    #[arg(long, value_name = "N", requires = "follow")]
+    #[arg(value_parser = RangedU64ValueParser::<u32>::new().range(0..=TAIL_MAX))]
     tail: Option<u32>,
     #[command(flatten)]
     pub node: NodeArgs,

@@ -14,8 +14,9 @@ use crate::ending::Exit;
 use crate::quantities::parse_duration;
 
 pub const EXAMPLES: &str = "\
-JSON output: of inventory {state, version, started_at, cells [{class, capacity, available, leased, quarantined, queued}],
-counts [{name, value}]}; of drain {drained, live}. A key that is absent is 0, false or empty; 64-bit numbers are strings.
+JSON output: of inventory {state, version, started_at, cells [{class, capacity, available, leased, quarantined,
+queued}], counts [{name, value}]}; of drain {drained, live}. A key that is absent is 0, false or empty; 64-bit
+numbers are strings.
 
 Exit codes: 0 done; 1 refused, or a drain that left activations under way; 2 wrong usage; 5 the node did not answer.
 

@@ -15,8 +15,9 @@ use crate::printable::Printable;
 use crate::quantities::Size;
 
 pub const EXAMPLES: &str = "\
-JSON output: one release a line {digest, component_bytes, manifest, functions [{contract, function, signature}], imports,
-declared_memory_bytes}; of publish {release, created}. A key that is absent is 0, false or empty; 64-bit numbers are strings.
+JSON output: one release a line {digest, component_bytes, manifest, functions [{contract, function, signature}],
+imports, declared_memory_bytes}; of publish {release, created}. A key that is absent is 0, false or empty; 64-bit
+numbers are strings.
 
 Examples:
   latent release publish text-stats.wasm

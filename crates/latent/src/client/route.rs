@@ -12,8 +12,9 @@ use crate::ending::Exit;
 use crate::printable::Printable;
 
 pub const EXAMPLES: &str = "\
-JSON output: of get {service, route, candidates [{deployment, revision, release, weight, eligible}], catalog_generation};
-of resolve {revision, candidates, why, total_weight, ticket}. A key that is absent is 0, false or empty.
+JSON output: of get {service, route, candidates [{deployment, revision, release, weight, eligible}],
+catalog_generation}; of resolve {revision, candidates, why, total_weight, ticket}. A key that is absent is 0, false
+or empty.
 
 Examples:
   latent route get text-stats

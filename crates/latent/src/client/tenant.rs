@@ -17,8 +17,9 @@ use crate::quantities::{Size, parse_size};
 pub const EXAMPLES: &str = "\
 Needs a credential with the role operate.
 
-JSON output: one tenant a line {name, quota {live, queued, fuel, memory_bytes, payload_bytes, priority, disk_bytes}, use {live,
-queued, releases, disk_bytes}}. A key that is absent from quota restricts nothing; 64-bit numbers are strings.
+JSON output: one tenant a line {name, quota {live, queued, fuel, memory_bytes, payload_bytes, priority, disk_bytes},
+use {live, queued, releases, disk_bytes}}. A key that is absent from quota restricts nothing; 64-bit numbers are
+strings.
 
 Examples:
   latent tenant apply acme --live 32 --queued 16 --memory 1Gi --disk 10Gi

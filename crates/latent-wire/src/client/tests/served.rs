@@ -98,7 +98,10 @@ impl Releases for Script {
         Ok(Response::default())
     }
 
-    async fn delete_release(&self, _: Request<DeleteReleaseRequest>) -> Result<Response<DeleteReleaseResponse>, Status> {
+    async fn delete_release(
+        &self,
+        _: Request<DeleteReleaseRequest>,
+    ) -> Result<Response<DeleteReleaseResponse>, Status> {
         Ok(Response::default())
     }
 }
@@ -191,7 +194,8 @@ impl Authority {
     fn new() -> Self {
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("it signs itself");
+        let key = KeyPair::generate().expect("a key");
+        let issuer = CertifiedIssuer::self_signed(params, key).expect("it signs itself");
         let signed = |name: &str| {
             let (key, params) = (KeyPair::generate().expect("a key"), CertificateParams::new(vec![name.to_owned()]));
             let certificate = params.expect("a name").signed_by(&key, &issuer).expect("the issuer signs");

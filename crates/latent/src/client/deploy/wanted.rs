@@ -115,8 +115,9 @@ mod tests {
         };
         let made = json(&wanted.manifest("s", "blue", None).unwrap());
         let expected = json(
-            r#"{"service":"s","deployment":"blue","release":"beef","weight":20,"ceilings":{"fuel":7,"wall-limit-ms":2000},
-                "environment":{"MODE":"fast"},"secrets":{"KEY":"api-key"},"imports":["latent:log/log"]}"#,
+            r#"{"service":"s","deployment":"blue","release":"beef","weight":20,
+                "ceilings":{"fuel":7,"wall-limit-ms":2000},"environment":{"MODE":"fast"},"secrets":{"KEY":"api-key"},
+                "imports":["latent:log/log"]}"#,
         );
         assert_eq!(made, expected);
         let bare = Wanted { release: Some("beef".to_owned()), ..Default::default() };

@@ -72,6 +72,7 @@ fn endpoint(url: &str, target: &Target) -> Result<Endpoint, BadTarget> {
         (Some("http"), tls) if tls.is_empty() => Ok(endpoint),
         (Some("http"), _) => Err(bad("certificates are of use to https alone")),
         (Some("https"), Tls { authority: Some(authority), identity }) => {
+            target.tls.check().map_err(|what| bad(&format!("{what} is not there in PEM")))?;
             let tls = ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority));
             let tls = match identity {
                 Some((certificate, key)) => tls.identity(Identity::from_pem(certificate, key)),

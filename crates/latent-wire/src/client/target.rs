@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tonic::metadata::{Ascii, MetadataValue};
 
 /// How long a connection may take to be made.
@@ -38,6 +40,19 @@ pub struct Tls {
 impl Tls {
     pub(super) fn is_empty(&self) -> bool {
         self.authority.is_none() && self.identity.is_none()
+    }
+
+    /// Says what is not what it should be. Without this an authority that cannot be read would vouch for nobody.
+    pub(super) fn check(&self) -> Result<(), &'static str> {
+        let is_certificate = |pem: &[u8]| CertificateDer::from_pem_slice(pem).is_ok();
+        if self.authority.as_deref().is_some_and(|pem| !is_certificate(pem)) {
+            return Err("the certificate of the authority");
+        }
+        let Some((certificate, key)) = &self.identity else { return Ok(()) };
+        if !is_certificate(certificate) {
+            return Err("the caller's own certificate");
+        }
+        PrivateKeyDer::from_pem_slice(key).map(drop).map_err(|_unreadable| "the caller's key")
     }
 }
 

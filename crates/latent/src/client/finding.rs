@@ -12,7 +12,7 @@ use latent_wire::client::{CONNECT_TIMEOUT, Target, Tls, Token};
 use serde::Deserialize;
 
 use crate::cli::OutputForm;
-use crate::ending::Failure;
+use crate::ending::{Exit, Failure};
 use crate::input;
 
 /// What a development node calls its directory.
@@ -156,14 +156,25 @@ fn default_address(url: &str) -> Address {
 /// The directory that has the file of a node's listeners: the nearest `.latent`, or its `data`.
 ///
 /// # Errors
-/// When it belongs to somebody else, who could have calls sent to where they like.
+/// When no node runs there, or when it belongs to somebody else, who could have calls sent to where they like.
 fn nearest(from: &Path) -> Result<Option<PathBuf>, Failure> {
     for above in from.ancestors() {
         let directory = above.join(DIRECTORY);
-        let data = [directory.join("data"), directory].into_iter().find(|data| data.join(LISTENERS).exists());
-        if let Some(data) = data {
-            return own(&data).map(|()| Some(data));
+        if !directory.is_dir() {
+            continue;
         }
+        let data = [directory.join("data"), directory.clone()].into_iter().find(|data| data.join(LISTENERS).exists());
+        return match data {
+            Some(data) => own(&data).map(|()| Some(data)),
+            None => Err(Failure::with(
+                Exit::Transport,
+                format!(
+                    "no node runs on {}, as it has no {LISTENERS}; start one with `latent up` or `latent serve`, or name \
+                     another with --invoke-url and --control-url",
+                    directory.display()
+                ),
+            )),
+        };
     }
     Ok(None)
 }
@@ -286,6 +297,17 @@ mod tests {
     }
 
     #[test]
+    fn a_directory_whose_node_does_not_run_is_told() {
+        let root = TempDir::new().unwrap();
+        std::fs::create_dir(root.path().join(DIRECTORY)).unwrap();
+        let failure = find(&args(), root.path()).unwrap_err();
+        assert_eq!(failure.exit(), Exit::Transport);
+        assert!(failure.to_string().contains(DIRECTORY) && failure.to_string().contains("latent up"), "{failure}");
+        let named = NodeArgs { control_url: Some("http://127.0.0.1:1".to_owned()), ..args() };
+        assert!(find(&named, root.path()).is_ok());
+    }
+
+    #[test]
     fn files_that_cannot_be_used_are_named() {
         let root = TempDir::new().unwrap();
         directory(root.path(), ".latent", r#"{"invoke":"http://127.0.0.1:1"}"#);
@@ -306,7 +328,7 @@ mod tests {
         for (cert, key, wanted) in [(Some("c"), None, "--cert needs --key"), (None, Some("k"), "--key needs --cert")] {
             let flags = NodeArgs { cert: cert.map(PathBuf::from), key: key.map(PathBuf::from), ..args() };
             let failure = find(&flags, root.path()).unwrap_err();
-            assert_eq!(failure.exit(), crate::ending::Exit::Usage);
+            assert_eq!(failure.exit(), Exit::Usage);
             assert!(failure.to_string().contains(wanted), "{failure}");
         }
     }

@@ -89,7 +89,8 @@ mod tests {
         let at = |seconds, nanos| time(Some(&WireTimestamp { seconds, nanos }));
         assert_eq!(at(0, 5_000_000), "1970-01-01T00:00:00.005Z");
         assert_eq!(at(i64::from(u32::MAX) * 1000, 0), "9999-12-31T23:59:59.000Z");
-        assert_eq!((at(-1, 0), at(i64::MAX, 0), time(None)), (String::new(), String::new(), String::new()));
+        assert_eq!(at(i64::MAX, 0), "9999-12-31T23:59:59.000Z");
+        assert_eq!((at(-1, 0), time(None)), (String::new(), String::new()));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, BoxStream};
 use prost::Message as _;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -95,14 +95,14 @@ impl Releases for Script {
     }
 
     async fn list_releases(&self, _: Request<ListReleasesRequest>) -> Result<Response<ListReleasesResponse>, Status> {
-        Ok(Response::default())
+        Ok(Response::new(ListReleasesResponse::default()))
     }
 
     async fn delete_release(
         &self,
         _: Request<DeleteReleaseRequest>,
     ) -> Result<Response<DeleteReleaseResponse>, Status> {
-        Ok(Response::default())
+        Ok(Response::new(DeleteReleaseResponse {}))
     }
 }
 

@@ -22,7 +22,7 @@ use crate::proto::*;
 struct Script;
 
 fn authorized<T>(request: &Request<T>) -> Result<(), Status> {
-    match request.metadata().get("authorization").map(|value| value.as_bytes()) {
+    match request.metadata().get("authorization").map(tonic::metadata::MetadataValue::as_bytes) {
         Some(b"Bearer latent_right") => Ok(()),
         _ => Err(failing("unauthenticated", Code::Unauthenticated)),
     }

@@ -45,6 +45,9 @@ const ROWS: &[Row] = &[
     Row { package: "xtask", may_use: Reach::Nothing },
 ];
 
+/// A package, and those that only its tests may use besides: to put a node together without an engine.
+const IN_TESTS: &[(&str, &[&str])] = &[("latent-wire", &["latent-executor", "latent-scheduler"])];
+
 /// A foreign family of packages, and the only ones of ours that may name it.
 struct Fence {
     /// A package is in the family when its name starts with this.
@@ -88,6 +91,9 @@ pub fn fences(repository: &Repository) -> Vec<String> {
 fn may_use(row: &Row, dependency: &str, dev: bool) -> bool {
     if dependency == GUESTS {
         return dev || row.package == "latent-bench";
+    }
+    if dev && IN_TESTS.iter().any(|(package, names)| *package == row.package && names.contains(&dependency)) {
+        return true;
     }
     match row.may_use {
         Reach::Nothing => false,
@@ -151,6 +157,14 @@ mod tests {
         assert_eq!(findings.len(), 2, "{findings:?}");
         assert!(findings[0].starts_with("latent-core depends on latent-activation"));
         assert!(findings[1].starts_with("latent-activation dev-depends on latent-scheduler"));
+    }
+
+    #[test]
+    fn what_only_tests_may_use_is_found_in_shipped_code() {
+        let with = |dev| repository(&[("latent-wire", &[("latent-executor", dev)]), ("latent-executor", &[])]);
+        assert_eq!(allowed_arrows(&with(true)), Vec::<String>::new());
+        let findings = allowed_arrows(&with(false));
+        assert!(findings.len() == 1 && findings[0].starts_with("latent-wire depends on"), "{findings:?}");
     }
 
     #[test]

@@ -8,8 +8,10 @@ const TABLE: &str = "crates/latent-core/src/error.rs";
 const PAGES: &str = "docs/errors/";
 /// What the kind of an error's detail starts with.
 const KIND_PREFIXES: &[&str] = &[
+    "access.",
     "activation.",
     "admission.",
+    "api.",
     "catalog.",
     "cell-disposition.",
     "cell-pool.",

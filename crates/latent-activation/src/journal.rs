@@ -30,6 +30,8 @@ mod reservation;
 
 mod status;
 
+mod watch;
+
 pub use config::LocalActivationJournalConfig;
 pub use index::{JournalDiscrepancy, JournalSnapshot};
 pub use reservation::JournalReservation;
@@ -37,6 +39,7 @@ pub use status::{
     ActivationPage, ActivationStatus, ActivationSummary, Lookup, PageCursor, Published, RetainedDeclaredError,
     RetainedOutcome, SuccessSummary, TerminalRecord,
 };
+pub use watch::ActivationWatch;
 
 use crate::cancel::CancelDisposition;
 use crate::phase::{LifecycleEvent, Moment, Progress};
@@ -44,6 +47,7 @@ use crate::request::Lineage;
 use config::CheckedConfig;
 use index::{Evictions, Index, Slot};
 use record::Record;
+use watch::{Permit, Watches};
 
 /// The most lines of one page of a list; larger wishes get this many.
 pub const PAGE_ROWS_MAX: usize = 256;
@@ -57,6 +61,7 @@ const SWEEP_MAX: usize = 1024;
 pub struct LocalActivationJournal {
     limits: CheckedConfig,
     index: Mutex<Index>,
+    watches: Watches,
 }
 
 impl LocalActivationJournal {
@@ -67,7 +72,7 @@ impl LocalActivationJournal {
     pub fn new(config: LocalActivationJournalConfig) -> Result<Self, PlatformError> {
         let limits = config.check()?;
         let index = Mutex::new(Index::new(limits.config.evicted_ids_max));
-        Ok(Self { limits, index })
+        Ok(Self { limits, index, watches: Watches::none() })
     }
 
     /// The bounds that hold.
@@ -117,6 +122,27 @@ impl LocalActivationJournal {
         self.find(tenant, activation_id, now).map(|record| record.progress())
     }
 
+    /// Watches an activation of `tenant`, which is woken for at every event from the first on.
+    ///
+    /// # Errors
+    /// Retryable `resource-exhausted`, detail `activation.watchers-exhausted`, when as many watch as may; the same for an
+    /// activation that there is and for one that there is not.
+    pub fn watch(
+        self: &Arc<Self>,
+        tenant: &TenantId,
+        activation_id: &ActivationId,
+        now: Instant,
+    ) -> Result<Lookup<ActivationWatch>, PlatformError> {
+        let permit = Permit::take(self)?;
+        Ok(self.find(tenant, activation_id, now).map(|record| ActivationWatch::new(record, permit)))
+    }
+
+    /// How many watches there are.
+    #[must_use]
+    pub fn watchers(&self) -> usize {
+        self.watches.alive()
+    }
+
     /// Cancels an activation of `tenant`. The first accepted reason is kept, cut to
     /// [`REASON_BYTES_MAX`](crate::cancel::REASON_BYTES_MAX). Accepted says that the activation's end will be a
     /// cancelled one, unless its cell cannot be disposed of; not that anything has been cleaned up.
@@ -133,6 +159,20 @@ impl LocalActivationJournal {
             latch.request_cancel();
         }
         disposition
+    }
+
+    /// Cancels every activation that is under way, and says how many cancels were accepted. For a node that stops: the
+    /// lock is held while all records are looked at.
+    pub fn cancel_all(&self, reason: &str) -> usize {
+        let under_way = self.lock().under_way();
+        let accepted = under_way.iter().filter(|record| {
+            let (disposition, latch) = record.cancel(reason);
+            if let Some(latch) = latch {
+                latch.request_cancel();
+            }
+            matches!(disposition, CancelDisposition::Accepted)
+        });
+        accepted.count()
     }
 
     /// A page of the activations of `tenant`, newest first: at most `rows` or [`PAGE_ROWS_MAX`] lines, from `from` on or

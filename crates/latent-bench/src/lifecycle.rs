@@ -17,7 +17,7 @@ use latent_core::{
 };
 use latent_executor::fake::FakeRepository;
 use latent_executor::{BoundedLogSink, ComponentArtifact, ComponentInspector as _};
-use latent_node::{LocalActivationManager, LocalActivationManagerConfig, LocalActivationManagerParts};
+use latent_node::{LocalActivationManager, LocalActivationManagerConfig, LocalActivationManagerParts, NoObserver};
 use latent_scheduler::admission::{Admission, AdmissionConfig, ClassOffer, Quota, QuotaLedger};
 use latent_scheduler::fair::{ClassQueue, LocalScheduler, LocalSchedulerConfig};
 use latent_scheduler::{FixedCellPool, FixedCellPoolConfig};
@@ -99,6 +99,7 @@ impl LifecycleNode {
             journal: Arc::new(LocalActivationJournal::new(journal).expect("a journal within its bounds")),
             ids: Arc::new(RandomActivationIdSource::new()),
             clock: Arc::new(SystemWallClock),
+            observer: Arc::new(NoObserver),
         };
         let config = LocalActivationManagerConfig::default();
         let manager = LocalActivationManager::new(parts, config).expect("a manager");

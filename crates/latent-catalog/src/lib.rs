@@ -38,7 +38,8 @@ pub use port::{ActivationCatalog, ActivationCatalogSource, RevisionPolicySource,
 pub use refusal::{ChangeRefusal, RestoreRefusal};
 pub use release::Release;
 pub use revision::revision_id;
-pub use select::select;
+pub use select::{Choice, select, select_explained};
 pub use view::{
-    Applied, Apply, CatalogLimits, CatalogView, Delete, Deleted, DeploymentCursor, DeploymentPage, PageBounds, Restored,
+    Applied, Apply, CatalogLimits, CatalogView, Delete, Deleted, DeploymentCursor, DeploymentPage, Explained,
+    PageBounds, Restored,
 };

@@ -12,6 +12,20 @@ use crate::revision::Lengths;
 /// Separates these digests from all others.
 const DOMAIN: &[u8] = b"latent route selection";
 
+/// A choice, and how it came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice<T> {
+    /// The candidate that was chosen.
+    pub chosen: T,
+    /// The weights of all candidates together.
+    pub total_weight: u64,
+    /// Where the key came out, from zero on; `None` where there was one candidate, and no hash.
+    pub ticket: Option<u64>,
+    /// The weights of the candidates before the chosen one together: it has the tickets from here on, one for each unit
+    /// of its weight.
+    pub weight_before: u64,
+}
+
 /// Chooses one of the candidates, which come sorted by revision: the first whose cumulative weight is strictly
 /// greater than the key's point. A single candidate is chosen without hashing; of none, none is. `candidates` answers
 /// the same ones each time it is asked.
@@ -19,19 +33,30 @@ pub fn select<T, I>(key: &RouteRequest<'_>, candidates: impl Fn() -> I) -> Optio
 where
     I: Iterator<Item = (Weight, T)>,
 {
+    select_explained(key, candidates).map(|choice| choice.chosen)
+}
+
+/// As [`select`], with how it came about.
+pub fn select_explained<T, I>(key: &RouteRequest<'_>, candidates: impl Fn() -> I) -> Option<Choice<T>>
+where
+    I: Iterator<Item = (Weight, T)>,
+{
     let mut few = candidates();
-    let (first, second) = (few.next()?.1, few.next());
+    let ((weight, first), second) = (few.next()?, few.next());
     if second.is_none() {
-        return Some(first);
+        return Some(Choice { chosen: first, total_weight: weight.get().into(), ticket: None, weight_before: 0 });
     }
-    let total = candidates().map(|(weight, _)| u64::from(weight.get())).sum();
-    let point = point(key, total);
-    let mut cumulative = 0;
-    let beyond = |(weight, candidate): (Weight, T)| {
-        cumulative += u64::from(weight.get());
-        (cumulative > point).then_some(candidate)
-    };
-    candidates().find_map(beyond)
+    let total_weight = candidates().map(|(weight, _)| u64::from(weight.get())).sum();
+    let ticket = point(key, total_weight);
+    let mut weight_before = 0;
+    for (weight, chosen) in candidates() {
+        let cumulative = weight_before + u64::from(weight.get());
+        if cumulative > ticket {
+            return Some(Choice { chosen, total_weight, ticket: Some(ticket), weight_before });
+        }
+        weight_before = cumulative;
+    }
+    None
 }
 
 /// The key's place on the line from zero to `total`, which must not be zero. The routing key is the activation id: equal ids

@@ -3,6 +3,7 @@
 //! Invariant: a change makes another view and leaves this one as it is. The two share all but the nodes on the way
 //! to what changed.
 
+mod explain;
 mod page;
 mod resolve;
 mod restore;
@@ -20,6 +21,7 @@ use crate::release::Release;
 use crate::revision::revision_id;
 use crate::share::Policies;
 
+pub use explain::Explained;
 pub use page::{DeploymentCursor, DeploymentPage, PageBounds};
 pub use restore::Restored;
 use service::Service;
@@ -124,6 +126,14 @@ impl CatalogView {
     /// A tenant's deployments, in no order.
     pub fn of_tenant(&self, tenant: &TenantId) -> impl Iterator<Item = &Arc<Deployment>> {
         self.tenants.get(tenant).into_iter().flat_map(Services::values).flat_map(Service::by_revision)
+    }
+
+    /// What `apply` would do, without doing it.
+    ///
+    /// # Errors
+    /// Why it would be refused.
+    pub fn preview(&self, apply: Apply) -> Result<Applied, ChangeRefusal> {
+        self.applied(apply, &mut Policies::new()).map(|(_, applied)| applied)
     }
 
     /// The view in which `apply` has been done.

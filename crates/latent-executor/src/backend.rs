@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use futures_util::future::BoxFuture;
 use latent_core::{
     ActivationId, BudgetConsumption, CellId, ExecutionOutcome, FunctionTarget, Payload, PlatformError,
-    PlatformErrorCode, Principal, ResourceBudget, RevisionPolicy, Sha256Digest,
+    PlatformErrorCode, Principal, ResourceBudget, RevisionPolicy, ServiceName, Sha256Digest,
 };
 
 use crate::artifact::ComponentArtifact;
@@ -20,6 +20,8 @@ use crate::resources::RuntimeResourceSnapshot;
 pub struct ActivationContext {
     /// The activation.
     pub activation_id: ActivationId,
+    /// The service that was called, where there is one.
+    pub service: Option<ServiceName>,
     /// The authenticated caller; its tenant owns the activation.
     pub principal: Principal,
     /// The W3C `traceparent` that came with the call.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use latent_core::{ActivationId, TenantId};
+use latent_core::{ActivationId, ServiceName, TenantId};
 
 /// How much a record matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,6 +48,8 @@ pub struct LogRecord {
     pub tenant: TenantId,
     /// Which activation wrote it.
     pub activation_id: ActivationId,
+    /// The service that was called, where there is one. Not in the canonical line.
+    pub service: Option<ServiceName>,
     /// The level.
     pub level: LogLevel,
     /// The message; from stdout or stderr, one line without its end.
@@ -186,6 +188,7 @@ mod tests {
         LogRecord {
             tenant: TenantId::new("t").unwrap(),
             activation_id: ActivationId::new(id).unwrap(),
+            service: None,
             level: LogLevel::Info,
             message: message.into(),
             fields: vec![("k".into(), "\u{1}".into())],

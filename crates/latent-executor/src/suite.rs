@@ -84,6 +84,7 @@ pub fn request(function: &str, args: &str) -> ExecutionRequest {
     };
     let context = ActivationContext {
         activation_id: ActivationId::new("suite-activation").expect("a constant id"),
+        service: None,
         principal,
         trace_parent: None,
         deadline: None,

@@ -29,14 +29,24 @@ pub mod access;
 
 pub mod logs;
 
+pub mod observe;
+
+pub mod metrics;
+
 pub mod operations;
 
+pub mod pressure;
+
 pub mod runtime;
+
+pub use latent_scheduler::admission::{QueueClass, TransportTimeout};
+pub mod usage;
 
 pub use manager::{
     ActivationArrival, ActivationHandle, ActivationManager, ActivationReceipt, ActivationTransportInterruption,
     CLEANUP_GRACE_MAX, LocalActivationManager, LocalActivationManagerConfig, LocalActivationManagerParts,
 };
+pub use observe::{ActivationEnd, ActivationObserver, Limit, NoObserver, Observers};
 pub use runner::{ActivationReport, ActivationRunnerSnapshot, Phase0ActivationRunner, Phase0ActivationRunnerConfig};
 pub use supervisor::{
     CONTINUATIONS_MAX, CleanupDiscrepancy, CleanupDriver, CleanupSupervisor, CleanupSupervisorConfig,

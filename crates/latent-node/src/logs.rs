@@ -1,9 +1,20 @@
-//! What guests wrote, by activation: as the edge asks for it.
+//! What guests wrote, by activation: as the edge asks for it, and the book in which it is kept.
+//!
+//! Invariant: a guest never waits for a reader, and what is missing is counted.
+
+mod book;
+
+mod follow;
+
+mod shelves;
 
 use std::time::SystemTime;
 
 use futures_util::stream::BoxStream;
 use latent_core::{ActivationId, ServiceName, TenantId};
+
+pub use book::{LogBook, LogBookConfig, LogBookSnapshot};
+pub use shelves::RECORD_BYTES;
 
 /// A record of a guest, or the node's own notice about records that are missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,3 +58,6 @@ pub trait LogReader: Send + Sync {
         tail: usize,
     ) -> Option<BoxStream<'static, LogEntry>>;
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use latent_activation::journal::{ActivationPage, ActivationStatus, Lookup, PageCursor};
+use latent_activation::journal::{ActivationPage, ActivationStatus, ActivationWatch, Lookup, PageCursor};
 use latent_activation::{
     ActivationIdSource, ActivationRequest, CancelDisposition, LifecycleEvent, LocalActivationJournal, RequestLimits,
 };
@@ -34,9 +34,10 @@ use latent_scheduler::admission::{Admission, PressureSample, QueueClass, Transpo
 use latent_scheduler::fair::LocalScheduler;
 
 use crate::contain::{call, port_panicked};
+use crate::observe::ActivationObserver;
 use crate::time::now;
 use asked::Asked;
-use owner::{Accepted, Owner};
+use owner::{Accepted, Called, Owner};
 use services::Services;
 
 pub use handle::{ActivationHandle, ActivationReceipt, ActivationTransportInterruption};
@@ -79,6 +80,8 @@ pub struct LocalActivationManagerParts {
     pub ids: Arc<dyn ActivationIdSource>,
     /// Wall time, for absolute deadlines and for people.
     pub clock: Arc<dyn WallClock>,
+    /// Who is told of ends.
+    pub observer: Arc<dyn ActivationObserver>,
 }
 
 /// How a call came in: what its embedding knows of it besides the request.
@@ -160,7 +163,8 @@ impl LocalActivationManager {
             || port_panicked("id source", "next_id"),
         )??;
         let reservation = services.parts.journal.reserve(valid.tenant().clone(), valid.lineage().clone(), received)?;
-        let accepted = Box::new(Accepted { request: valid, arrival, owner: Owner::new(reservation) });
+        let owner = Owner::new(reservation, Called::of(&valid, &services.parts.observer));
+        let accepted = Box::new(Accepted { request: valid, arrival, owner });
         Ok(ActivationHandle::new(Arc::clone(services), received, Asked { accepted }))
     }
 
@@ -176,6 +180,18 @@ impl LocalActivationManager {
         self.services.parts.journal.events(tenant, activation_id, now())
     }
 
+    /// Watches an activation of `tenant`. As [`LocalActivationJournal::watch`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn watch(
+        &self,
+        tenant: &TenantId,
+        activation_id: &ActivationId,
+    ) -> Result<Lookup<ActivationWatch>, PlatformError> {
+        self.services.parts.journal.watch(tenant, activation_id, now())
+    }
+
     /// A page of the activations of `tenant`, newest first, from `from` on; at most `rows` lines.
     #[must_use]
     pub fn list(&self, tenant: &TenantId, from: Option<PageCursor>, rows: usize) -> ActivationPage {
@@ -189,6 +205,11 @@ impl LocalActivationManager {
         self.services.parts.journal.cancel(tenant, activation_id, reason, now())
     }
 
+    /// Cancels every activation there is, whosever it is, and says how many cancels were accepted. For a node that stops.
+    pub fn cancel_all(&self, reason: &str) -> usize {
+        self.services.parts.journal.cancel_all(reason)
+    }
+
     /// Tells admission how the node is doing, until the next call. Without one a node whose policy asks for it is taken
     /// to be overloaded.
     pub fn observe_pressure(&self, sample: Option<PressureSample>) {
@@ -199,6 +220,12 @@ impl LocalActivationManager {
     #[must_use]
     pub fn cleanup_grace(&self) -> Duration {
         self.services.config.cleanup_grace
+    }
+
+    /// What a request may be.
+    #[must_use]
+    pub fn request_limits(&self) -> &RequestLimits {
+        &self.services.config.requests
     }
 
     /// What the manager composes.

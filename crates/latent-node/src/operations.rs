@@ -1,4 +1,10 @@
 //! The node as its operator sees it.
+//!
+//! Invariant: what is asked here changes whether activations begin, and nothing of those that have begun.
+
+mod lifecycle;
+mod node;
+mod stopping;
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -6,6 +12,10 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::BoxFuture;
 use latent_core::{CellClass, PlatformError, TenantId};
 use latent_scheduler::CellPoolSnapshot;
+
+pub use lifecycle::NodeLifecycle;
+pub use node::{NodeHost, NodeOperations, NodeOperationsParts};
+pub use stopping::Settled;
 
 /// What the node is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

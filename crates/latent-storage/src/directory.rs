@@ -63,9 +63,8 @@ impl Directory {
         }
         let directory = Self::lock(disk, root)?;
         // Looked at again, because whoever had the lock until now may just have made it.
-        if format::is_declared(&directory.names()?) {
-            format::check(&*directory.disk, root)?;
-        } else {
+        let is_declared = format::is_declared(&directory.names()?);
+        if !is_declared || format::check(&*directory.disk, root)? == format::Known::Earlier {
             format::declare(&*directory.disk, root)?;
         }
         directory.make_parts()?;
@@ -81,7 +80,7 @@ impl Directory {
             return Err(Refusal::Absent { directory: root.to_owned() });
         }
         let directory = Self::lock(disk, root)?;
-        format::check(&*directory.disk, root)?;
+        let _known = format::check(&*directory.disk, root)?;
         Ok(directory)
     }
 

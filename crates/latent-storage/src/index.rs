@@ -1,6 +1,8 @@
-//! Who owns which release, in memory: what every question about releases is answered from.
+//! Who owns which release, and the documents, in memory: what every question about them is answered from.
 //!
 //! Invariant: the counters are those of the releases listed, which `audit` counts out.
+
+mod documents;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -10,6 +12,7 @@ use latent_catalog::Release;
 use latent_core::{Sha256Digest, TenantId};
 
 use crate::record::ReleaseRecord;
+pub(crate) use documents::Documents;
 
 /// All releases, by tenant.
 #[derive(Debug, Default)]
@@ -17,6 +20,7 @@ pub(crate) struct Index {
     owners: HashMap<TenantId, Owner>,
     components: HashMap<Sha256Digest, Component>,
     counts: Counts,
+    pub(crate) documents: Documents,
 }
 
 /// What an inventory says.

@@ -6,8 +6,8 @@
 //!
 //! ```text
 //! lock              locked by the owner for as long as it lives
-//! format            "latent storage, format 1"; in a copy, written last
-//! database.redb      releases, deployments, quotas, and a summary of them
+//! format            "latent storage, format 2"; in a copy, written last
+//! database.redb      releases, deployments, quotas, documents, and a summary of them
 //! latest            which summary was acknowledged last
 //! components/<hex>  components; tenants who published the same share a file and know nothing of one another
 //! staged/<number>   what is being written; emptied at every start
@@ -50,4 +50,6 @@ mod writer;
 pub use backup::{Verified, restore, restore_on, verify, verify_on};
 pub use limits::{StorageLimits, StorageOptions};
 pub use record::ReleaseRecord;
-pub use storage::{Collected, Published, ReleasePage, Storage, StorageInventory, Usage};
+pub use storage::{
+    Collected, DOCUMENT_NAME_BYTES_MAX, DocumentEdit, Published, ReleasePage, Storage, StorageInventory, Usage,
+};

@@ -19,6 +19,10 @@ pub struct StorageLimits {
     pub tenant_releases_max: usize,
     /// Bytes of one record: what is known of a release, or a deployment. Default 1 MiB.
     pub record_bytes_max: usize,
+    /// Bytes of one document. Default 64 KiB. A larger one is refused.
+    pub document_bytes_max: usize,
+    /// Documents of one kind. Default 100,000. Each is kept in memory; one more is refused.
+    pub documents_max: usize,
     /// Bounds of capsule manifests.
     pub manifest: ManifestLimits,
     /// Bytes of memory in which the database keeps pages. Default 16 MiB.
@@ -32,6 +36,8 @@ impl Default for StorageLimits {
             tenant_bytes_max: 1 << 30,
             tenant_releases_max: 10_000,
             record_bytes_max: 1 << 20,
+            document_bytes_max: 64 << 10,
+            documents_max: 100_000,
             manifest: ManifestLimits::default(),
             database_cache_bytes: 16 << 20,
         }

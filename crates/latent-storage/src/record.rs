@@ -1,4 +1,4 @@
-//! What is written down of a release, a deployment and a quota: keys and values of the tables, and back.
+//! What is written down of a release, a deployment, a quota and a document: keys and values of the tables, and back.
 //!
 //! Invariant: a key is made of the ids' bytes with their lengths before them, so two ids never share a record.
 
@@ -82,6 +82,28 @@ pub(crate) fn quota(bytes: u64) -> Vec<u8> {
     let mut value = Encoder::default();
     value.number(bytes);
     value.finish()
+}
+
+/// A document as it was written down, with the names in its key.
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) kind: Box<str>,
+    pub(crate) key: Box<str>,
+    pub(crate) value: Arc<[u8]>,
+}
+
+pub(crate) fn document_key(kind: &str, name: &str) -> Vec<u8> {
+    let mut key = Encoder::default();
+    key.text(kind);
+    key.text(name);
+    key.finish()
+}
+
+pub(crate) fn read_document(key: &[u8], value: &[u8]) -> Result<Document, Malformed> {
+    let mut names = Decoder::new(key);
+    let (kind, key) = (names.text()?.into(), names.text()?.into());
+    names.finish()?;
+    Ok(Document { kind, key, value: value.into() })
 }
 
 pub(crate) fn release_key(tenant: &TenantId, digest: &Sha256Digest) -> Vec<u8> {

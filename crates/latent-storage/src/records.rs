@@ -1,4 +1,4 @@
-//! The database: four tables of checked records, changed by one transaction at a time.
+//! The database: five tables of checked records, changed by one transaction at a time.
 //!
 //! Invariant: every record carries its own fingerprint, and the summary, written by the same transaction, those of all
 //! records together. So a record that changed, is gone or came from elsewhere is noticed, whatever the database thinks of it.
@@ -34,16 +34,18 @@ pub(crate) enum Table {
     Releases = 1,
     Deployments = 2,
     Quotas = 3,
+    Documents = 4,
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 3] = [Self::Releases, Self::Deployments, Self::Quotas];
+    pub(crate) const ALL: [Self; 4] = [Self::Releases, Self::Deployments, Self::Quotas, Self::Documents];
 
     fn name(self) -> &'static str {
         match self {
             Self::Releases => "releases",
             Self::Deployments => "deployments",
             Self::Quotas => "quotas",
+            Self::Documents => "documents",
         }
     }
 

@@ -35,6 +35,12 @@ pub(crate) enum Refusal {
     ComponentTooLarge { found: u64, max: u64 },
     /// What has to be remembered of a release or a deployment is too much.
     RecordTooLarge { found: usize, max: usize },
+    /// A document's kind or key is empty or too long.
+    DocumentName { part: &'static str, found: usize, max: usize },
+    /// A document has too many bytes.
+    DocumentTooLarge { kind: Box<str>, found: usize, max: usize },
+    /// There are as many documents of a kind as there may be.
+    TooManyDocuments { kind: Box<str>, max: usize },
     /// A type in an exported function cannot be kept.
     TypeTooDeep { what: &'static str },
     /// The tenant would store more than it may.
@@ -84,12 +90,17 @@ impl Refusal {
             | Self::NotEmpty { .. }
             | Self::Inside { .. }
             | Self::Absent { .. }
+            | Self::DocumentName { .. }
             | Self::ComponentTooLarge { .. } => Code::InvalidArgument,
             Self::Format { .. } | Self::TypeTooDeep { .. } => Code::IncompatibleContract,
             Self::Damaged { .. } | Self::Corrupt { .. } | Self::WrongKind { .. } => Code::CorruptArtifact,
             Self::Io { error, .. } if is_full(error) => Code::ResourceExhausted,
             Self::InUse { .. } | Self::Io { .. } => Code::Unavailable,
-            Self::RecordTooLarge { .. } | Self::Quota { .. } | Self::TooManyReleases { .. } => Code::ResourceExhausted,
+            Self::RecordTooLarge { .. }
+            | Self::DocumentTooLarge { .. }
+            | Self::TooManyDocuments { .. }
+            | Self::Quota { .. }
+            | Self::TooManyReleases { .. } => Code::ResourceExhausted,
             Self::OtherManifest { .. } | Self::Referenced { .. } => Code::StateConflict,
             Self::UnknownRelease { .. } => Code::NotFound,
             Self::ForeignSeal => Code::Internal,
@@ -119,6 +130,15 @@ impl Refusal {
             Self::Io { doing, error, .. } => of(io_kind(error), "doing", doing).with("error", error),
             Self::ComponentTooLarge { found, max } => of("storage.component-size", "found", found).with("max", max),
             Self::RecordTooLarge { found, max } => of("storage.record-size", "found", found).with("max", max),
+            Self::DocumentName { part, found, max } => {
+                of("storage.document-name", "part", part).with("found_bytes", found).with("bytes_max", max)
+            }
+            Self::DocumentTooLarge { kind, found, max } => {
+                of("storage.document-size", "kind", kind).with("found_bytes", found).with("bytes_max", max)
+            }
+            Self::TooManyDocuments { kind, max } => {
+                of("storage.document-count", "kind", kind).with("documents_max", max)
+            }
             Self::TypeTooDeep { .. } => ErrorDetail::new("storage.type-depth"),
             Self::Quota { needed, used, max } => {
                 of("storage.quota", "needed_bytes", needed).with("used_bytes", used).with("quota_bytes", max)
@@ -185,6 +205,15 @@ impl fmt::Display for Refusal {
             }
             Self::RecordTooLarge { found, max } => {
                 write!(f, "what is to be remembered has {found} bytes where {max} are allowed; declare less")
+            }
+            Self::DocumentName { part, found, max } => {
+                write!(f, "the {part} of a document has {found} bytes; it has to have 1 to {max}")
+            }
+            Self::DocumentTooLarge { kind, found, max } => {
+                write!(f, "a document of kind {kind} has {found} bytes where {max} are allowed; make it smaller")
+            }
+            Self::TooManyDocuments { kind, max } => {
+                write!(f, "there are {max} documents of kind {kind}, as many as there may be; remove one first")
             }
             Self::TypeTooDeep { what } => write!(f, "of what the component exports, {what}; use flatter types"),
             Self::Quota { needed, used, max } => write!(

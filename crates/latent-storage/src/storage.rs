@@ -5,6 +5,7 @@
 
 mod collect;
 mod deploy;
+mod documents;
 mod publish;
 mod question;
 
@@ -25,10 +26,11 @@ use crate::refusal::Refusal;
 use crate::writer::Writer;
 
 pub use collect::Collected;
+pub use documents::{DOCUMENT_NAME_BYTES_MAX, DocumentEdit};
 pub use publish::Published;
 pub use question::{ReleasePage, StorageInventory, Usage};
 
-/// Releases and deployments in a directory that nobody else uses while this value lives. Methods block on the disk
+/// Releases, deployments and documents in a directory that nobody else uses while this value lives. Methods block on the disk
 /// unless they say otherwise, and may be called by many threads at once.
 pub struct Storage {
     pub(crate) directory: Arc<Directory>,
@@ -133,6 +135,9 @@ pub(crate) fn assemble(
     }
     for (tenant, record, record_bytes) in contents.releases {
         index.insert(&tenant, Arc::new(record), record_bytes);
+    }
+    for document in contents.documents {
+        index.documents.set(&document.kind, &document.key, Some(document.value));
     }
     let mut restored = Vec::with_capacity(contents.deployments.len());
     for record in contents.deployments {

@@ -1,12 +1,13 @@
-//! The one table from error codes to the statuses of both transports (reference, section 2).
+//! The one table from errors to the statuses of both transports (reference, section 2).
 //!
-//! Invariant: exhaustive, so that a new code does not compile without its statuses.
+//! Invariant: exhaustive, so that a new code does not compile without its statuses. Over HTTP a timeout, a limit of the
+//! guest, a trap, overload and a bad request have five different statuses.
 
 use http::StatusCode;
-use latent_core::PlatformErrorCode;
+use latent_core::{PlatformError, PlatformErrorCode};
 use tonic::Code;
 
-/// What a code is on each transport.
+/// What an error is on each transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Statuses {
     /// In gRPC.
@@ -15,12 +16,23 @@ pub struct Statuses {
     pub http: StatusCode,
 }
 
-/// The statuses of `code`.
+/// The statuses of `error`: those of its code, and over HTTP 413 for a payload that is too large.
 #[must_use]
-pub const fn statuses(code: PlatformErrorCode) -> Statuses {
+pub fn of(error: &PlatformError) -> Statuses {
+    let statuses = statuses(error.code(), error.is_retryable());
+    if is_payload_too_large(error) { Statuses { http: StatusCode::PAYLOAD_TOO_LARGE, ..statuses } } else { statuses }
+}
+
+/// The statuses of `code`, which depend on whether the error is `retryable` where the same code tells of overload and of
+/// a limit that the same call meets again.
+#[must_use]
+pub const fn statuses(code: PlatformErrorCode, retryable: bool) -> Statuses {
     use PlatformErrorCode as Of;
     let (grpc, http) = match code {
-        Of::AdmissionRejected => (Code::ResourceExhausted, StatusCode::TOO_MANY_REQUESTS),
+        Of::AdmissionRejected | Of::ResourceExhausted if retryable => {
+            (Code::ResourceExhausted, StatusCode::TOO_MANY_REQUESTS)
+        }
+        Of::AdmissionRejected => (Code::FailedPrecondition, StatusCode::UNPROCESSABLE_ENTITY),
         Of::AlreadyExists => (Code::AlreadyExists, StatusCode::CONFLICT),
         // 499 is what proxies call a client that left; there is no registered status for it.
         Of::Cancelled => (Code::Cancelled, client_closed()),
@@ -31,15 +43,24 @@ pub const fn statuses(code: PlatformErrorCode) -> Statuses {
         Of::IncompatibleContract => (Code::Unimplemented, StatusCode::UNPROCESSABLE_ENTITY),
         Of::Internal => (Code::Internal, StatusCode::INTERNAL_SERVER_ERROR),
         Of::InvalidArgument => (Code::InvalidArgument, StatusCode::BAD_REQUEST),
-        Of::NotFound => (Code::NotFound, StatusCode::NOT_FOUND),
+        Of::NotFound | Of::RouteUnavailable => (Code::NotFound, StatusCode::NOT_FOUND),
         Of::PermissionDenied => (Code::PermissionDenied, StatusCode::FORBIDDEN),
         Of::ResourceExhausted => (Code::ResourceExhausted, StatusCode::INSUFFICIENT_STORAGE),
-        Of::RouteUnavailable => (Code::NotFound, StatusCode::NOT_FOUND),
         Of::StateConflict => (Code::FailedPrecondition, StatusCode::CONFLICT),
         Of::Unauthenticated => (Code::Unauthenticated, StatusCode::UNAUTHORIZED),
         Of::Unavailable => (Code::Unavailable, StatusCode::SERVICE_UNAVAILABLE),
     };
     Statuses { grpc, http }
+}
+
+fn is_payload_too_large(error: &PlatformError) -> bool {
+    error.details().iter().any(|detail| match detail.kind() {
+        "admission.limit" => detail.field("reason") == Some("payload-too-large"),
+        "activation.request-invalid" => detail.field("field") == Some("payload") && detail.field("rule") == Some("max"),
+        "http.body" => detail.field("max").is_some(),
+        "api.component-size" | "storage.component-size" => true,
+        _ => false,
+    })
 }
 
 const fn client_closed() -> StatusCode {
@@ -48,3 +69,6 @@ const fn client_closed() -> StatusCode {
         Err(_) => StatusCode::REQUEST_TIMEOUT,
     }
 }
+
+#[cfg(test)]
+mod tests;

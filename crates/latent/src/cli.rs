@@ -12,8 +12,10 @@ use latent_core::MediaType;
 use latent_scheduler::POOL_CAPACITY_MAX;
 use latent_scheduler::fair::QUEUE_CAPACITY_MAX;
 
+use crate::config::ConfigCommandArgs;
 use crate::preparing::CacheArgs;
 use crate::quantities::{parse_duration, parse_fuel, parse_memory, parse_size};
+use crate::serve::ServeArgs;
 
 /// The most activations in flight: as many as a queue has places. Each that waits costs a few kilobytes.
 const CONCURRENCY_MAX: u64 = QUEUE_CAPACITY_MAX as u64;
@@ -36,6 +38,11 @@ pub enum Command {
     /// Says of each component whether a node would take it, what it exports and imports, and what it costs
     #[command(long_about = CHECK_LONG_ABOUT, after_long_help = CHECK_AFTER_LONG_HELP)]
     Check(CheckArgs),
+    /// Runs a node until it is told to stop by SIGTERM or Ctrl-C
+    #[command(after_long_help = SERVE_AFTER_LONG_HELP)]
+    Serve(ServeArgs),
+    /// Says what a node is told: each value in force, and where it comes from
+    Config(ConfigCommandArgs),
 
     /// What is asked of a node that runs elsewhere.
     #[command(flatten)]
@@ -137,6 +144,16 @@ pub enum OutputForm {
     /// One JSON object a line
     Json,
 }
+
+const SERVE_AFTER_LONG_HELP: &str = "\
+Prints where it listens, then `ready`. A node that only its own machine can reach and that has no credential yet makes one, \
+in `dev-credential` in its data directory. The first signal lets activations end within shutdown.grace, the second cancels \
+them. Exit codes: 0 when nothing was left, 1 otherwise and when it cannot start.
+
+Examples:
+  latent serve
+  latent serve --config latent.toml --log-format json
+  latent config --example > latent.toml";
 
 /// The media type called `text`.
 ///

@@ -3,6 +3,7 @@
 mod check;
 mod cli;
 mod client;
+mod config;
 mod ending;
 mod errors;
 mod input;
@@ -11,6 +12,7 @@ mod printable;
 mod progress;
 mod quantities;
 mod run;
+mod serve;
 mod signals;
 mod terminal;
 
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
         Ok(Cli { command: Command::Run(args) }) => run::run(&args).into(),
         Ok(Cli { command: Command::Check(args) }) => check::check(&args).into(),
         Ok(Cli { command: Command::Client(command) }) => client::run(&command).into(),
+        Ok(Cli { command: Command::Config(args) }) => config::config(&args).into(),
+        Ok(Cli { command: Command::Serve(args) }) => serve::serve(&args).into(),
         Ok(Cli { command: Command::CompileComponent }) => latent_wasmtime::compile_child(),
         Err(told) => cli::explain(&told),
     }

@@ -72,7 +72,7 @@ fn keeping(dir: &Path, options: ChildOptions) -> Result<Preparation, String> {
 }
 
 /// Makes `dir` if need be, and refuses one in which another user could put files: what is kept there is run.
-fn private(dir: &Path) -> io::Result<()> {
+pub fn private(dir: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let about = dir.metadata()?;
     let refused = |what| Err(io::Error::new(io::ErrorKind::PermissionDenied, what));
@@ -89,7 +89,7 @@ fn users_directory() -> Option<PathBuf> {
     etcetera::choose_base_strategy().ok().map(|user| user.cache_dir().join("latent"))
 }
 
-fn program() -> PathBuf {
+pub fn program() -> PathBuf {
     let this = Path::new(THIS_PROGRAM);
     if this.exists() {
         return this.to_owned();

@@ -52,6 +52,9 @@ pub struct LocalActivationJournalConfig {
     /// Ended activations whose ids are remembered after their records are gone, about 48 bytes each, so that a look-up
     /// tells an evicted record from an unknown id. The oldest is forgotten. Up to 16,777,216; default 4096.
     pub evicted_ids_max: usize,
+    /// Watches of activations at once, each of which may keep one record beyond its eviction. The next is refused. Up to
+    /// 16,777,216; default 1024.
+    pub watchers_max: usize,
 }
 
 impl Default for LocalActivationJournalConfig {
@@ -65,6 +68,7 @@ impl Default for LocalActivationJournalConfig {
             terminal_retention: Duration::from_mins(5),
             declared_error_bytes_max: 64 << 10,
             evicted_ids_max: 4096,
+            watchers_max: 1024,
         }
     }
 }
@@ -94,6 +98,7 @@ impl LocalActivationJournalConfig {
         within("tenant_active_max", wide(self.tenant_active_max), 1, u64::MAX)?;
         records("terminal_max", self.terminal_max, 1)?;
         records("evicted_ids_max", self.evicted_ids_max, 0)?;
+        records("watchers_max", self.watchers_max, 0)?;
         within("declared_error_bytes_max", self.declared_error_bytes_max, 0, BYTES_MAX)?;
         let reservation = self.reservation_bytes();
         within("record_bytes_max", self.record_bytes_max, reservation, BYTES_MAX)?;

@@ -199,6 +199,12 @@ impl Index {
         (rows, places.next().map(|_| last))
     }
 
+    /// The records of all that is under way.
+    pub(super) fn under_way(&self) -> Vec<Arc<Record>> {
+        let under_way = self.slots.iter().filter(|held| held.standing.retained().is_none());
+        under_way.map(|held| Arc::clone(&held.record)).collect()
+    }
+
     /// Evicts at most `max` records that have expired by `now`.
     pub(super) fn expire(&mut self, now: Instant, retention: Duration, max: usize, out: &mut Evictions) {
         let now = self.observe(now);

@@ -2,11 +2,11 @@
 //!
 //! Invariant: the registration goes `Live -> CancellationAccepted -> Terminal` or `Live -> Terminal`, under one lock, and
 //! never back. Whoever comes first decides: an accepted cancel is in the end that follows, and an end that is
-//! published is not cancelled. Latches are woken and dropped, and overruled payloads dropped, outside the lock. The
+//! published is not cancelled. Latches and watchers are woken and dropped, and overruled payloads dropped, outside the lock. The
 //! course of phases needs no lock, because it has one writer.
 
-use std::sync::Arc;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
+use std::task::Waker;
 use std::time::Instant;
 
 use latent_core::error::cut;
@@ -40,6 +40,8 @@ struct State {
     /// There until the end.
     latch: Option<Arc<StopLatch>>,
     registration: Registration,
+    /// Who waits for the next event, by the number of the watch.
+    waiting: Vec<(u64, Waker)>,
 }
 
 #[derive(Debug)]
@@ -58,11 +60,13 @@ pub(super) struct Ended {
     pub(super) bytes: u64,
     pub(super) overruled: Option<Evidence>,
     pub(super) latch: Option<Arc<StopLatch>>,
+    /// To be woken.
+    pub(super) waiting: Vec<(u64, Waker)>,
 }
 
 impl Record {
     pub(super) fn new(tenant: TenantId, lineage: Lineage, received: Moment, latch: Arc<StopLatch>) -> Self {
-        let state = State { resolved: None, latch: Some(latch), registration: Registration::Live };
+        let state = State { resolved: None, latch: Some(latch), registration: Registration::Live, waiting: Vec::new() };
         Self { tenant, lineage, course: Course::received(received), state: Mutex::new(state) }
     }
 
@@ -78,9 +82,14 @@ impl Record {
         &self.lineage
     }
 
-    /// Goes on to the next phase, without the lock. For the reservation's holder alone, before the end.
+    /// Goes on to the next phase, without the lock unless somebody watches. For the reservation's holder alone, before
+    /// the end.
     pub(super) fn advance(&self, to: LifecyclePhase, now: Instant) -> Result<(), PhaseRefusal> {
-        self.course.advance(to, now)
+        if self.course.advance(to, now)? {
+            let waiting = std::mem::take(&mut self.lock().waiting);
+            wake(waiting);
+        }
+        Ok(())
     }
 
     /// Pins the revision, and is [`LifecyclePhase::Resolved`] with it.
@@ -88,7 +97,38 @@ impl Record {
         let mut state = self.lock();
         self.course.advance(LifecyclePhase::Resolved, now)?;
         state.resolved = Some(revision);
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        wake(waiting);
         Ok(())
+    }
+
+    /// Has `waker` woken at the next event, in the place of the last one that `key` gave, and says how the activation
+    /// stands once that is so.
+    pub(super) fn register(&self, key: u64, waker: &Waker) -> Progress {
+        let waker = waker.clone();
+        let mut state = self.lock();
+        self.course.set_watched();
+        let progress = self.seen(&state);
+        let replaced = match state.waiting.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, place)) => Some(std::mem::replace(place, waker)),
+            None => {
+                state.waiting.push((key, waker));
+                None
+            }
+        };
+        drop(state);
+        drop(replaced);
+        progress
+    }
+
+    /// Wakes nobody for `key` any more.
+    pub(super) fn unregister(&self, key: u64) {
+        let mut state = self.lock();
+        let place = state.waiting.iter().position(|(other, _)| *other == key);
+        let gone = place.map(|place| state.waiting.swap_remove(place));
+        drop(state);
+        drop(gone);
     }
 
     /// Accepts a cancel or says why not. The latch is to be woken after the call, by the first who was accepted.
@@ -137,7 +177,15 @@ impl Record {
         };
         let bytes = self.bytes(state.resolved.as_ref(), cancel_reason.as_deref(), &record.outcome);
         state.registration = Registration::Terminal { record, cancel_reason };
-        Some(Ended { outcome, resolved: state.resolved.clone(), progress, bytes, overruled, latch: state.latch.take() })
+        Some(Ended {
+            outcome,
+            resolved: state.resolved.clone(),
+            progress,
+            bytes,
+            overruled,
+            latch: state.latch.take(),
+            waiting: std::mem::take(&mut state.waiting),
+        })
     }
 
     pub(super) fn status(&self) -> ActivationStatus {
@@ -210,6 +258,13 @@ impl Record {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes watchers, outside of every lock.
+pub(super) fn wake(waiting: Vec<(u64, Waker)>) {
+    for (_, waker) in waiting {
+        waker.wake();
     }
 }
 

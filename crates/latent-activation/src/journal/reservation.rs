@@ -13,7 +13,7 @@ use latent_core::{
 
 use super::LocalActivationJournal;
 use super::index::Slot;
-use super::record::{Ended, Record};
+use super::record::{Ended, Record, wake};
 use super::status::{ActivationStatus, Published};
 use crate::phase::{LifecyclePhase, PhaseRefusal};
 use crate::precedence::{Evidence, conclude_keeping, denial_keeping};
@@ -116,9 +116,9 @@ impl JournalReservation {
     }
 
     /// Publishes that nobody waits for the activation any more, unless a cancel was accepted before.
-    pub fn abandon(mut self, consumption: BudgetConsumption, now: Instant) {
+    pub fn abandon(mut self, consumption: BudgetConsumption, now: Instant) -> Published {
         self.open = false;
-        let _published = self.end(consumption, now, given_up);
+        self.end(consumption, now, given_up).expect(ALONE)
     }
 
     fn publish_as(
@@ -130,7 +130,7 @@ impl JournalReservation {
     ) -> Published {
         self.open = false;
         let decide = |cancel_accepted| conclude(Evidence { cancel_accepted, ..evidence });
-        self.end(consumption, now, decide).expect("publishing consumes the reservation, which alone can publish")
+        self.end(consumption, now, decide).expect(ALONE)
     }
 
     fn end(
@@ -141,12 +141,15 @@ impl JournalReservation {
     ) -> Option<Published> {
         let kept_max = self.journal.limits.config.declared_error_bytes_max;
         let ended = self.record.end(consumption, now, kept_max, decide)?;
-        let Ended { outcome, resolved, progress, bytes, overruled, latch } = ended;
+        let Ended { outcome, resolved, progress, bytes, overruled, latch, waiting } = ended;
         self.journal.settle(self.slot, now, bytes);
         drop((overruled, latch));
-        Some(Published { outcome, resolved, progress })
+        wake(waiting);
+        Some(Published { outcome, resolved, progress, record: Arc::clone(&self.record) })
     }
 }
+
+const ALONE: &str = "publishing consumes the reservation, which alone can publish";
 
 /// What becomes of an activation whose owner went away.
 fn given_up(cancel_accepted: bool) -> (ActivationOutcome, Option<Evidence>) {

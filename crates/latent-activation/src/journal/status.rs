@@ -1,13 +1,15 @@
 //! What a journal tells about an activation. Values: holding one keeps no record alive and moves nothing.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use latent_core::{
-    ActivationId, ActivationOutcome, BudgetConsumption, MediaType, Payload, PlatformError, ResolvedRevision,
+    ActivationId, ActivationOutcome, BudgetConsumption, MediaType, Payload, PlatformError, ResolvedRevision, TenantId,
     TerminalState,
 };
 
 use super::config::wide;
+use super::record::Record;
 use crate::phase::{LifecyclePhase, Progress};
 use crate::request::Lineage;
 
@@ -134,6 +136,20 @@ pub struct ActivationSummary {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageCursor(pub(super) u64);
 
+impl PageCursor {
+    /// The cursor that was written down as `number`. One that was made up leads to some page of the asking tenant.
+    #[must_use]
+    pub const fn from_number(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// A number to write the cursor down with.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// A part of a tenant's list, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActivationPage {
@@ -152,6 +168,21 @@ pub struct Published {
     pub resolved: Option<ResolvedRevision>,
     /// The events from the reception to the end.
     pub progress: Progress,
+    pub(super) record: Arc<Record>,
+}
+
+impl Published {
+    /// Whose activation it was.
+    #[must_use]
+    pub fn tenant(&self) -> &TenantId {
+        self.record.tenant()
+    }
+
+    /// What it is called, and where it says that it comes from.
+    #[must_use]
+    pub fn lineage(&self) -> &Lineage {
+        self.record.lineage()
+    }
 }
 
 impl RetainedOutcome {

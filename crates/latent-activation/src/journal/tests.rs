@@ -25,6 +25,8 @@ mod model;
 
 mod races;
 
+mod watch;
+
 fn tenant(text: &str) -> TenantId {
     TenantId::new(text).unwrap()
 }

@@ -67,10 +67,26 @@ impl DeploymentManifest {
     /// # Errors
     /// [`ManifestError`] for the first thing that does not fit the schema or a bound.
     pub fn from_json(bytes: &[u8], limits: &ManifestLimits) -> Result<Self, ManifestError> {
+        Self::read(bytes, limits, None)
+    }
+
+    /// Reads a manifest that may leave `tenant` out, which is `tenant` then.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json).
+    pub fn from_json_of(bytes: &[u8], limits: &ManifestLimits, tenant: &TenantId) -> Result<Self, ManifestError> {
+        Self::read(bytes, limits, Some(tenant))
+    }
+
+    fn read(bytes: &[u8], limits: &ManifestLimits, otherwise: Option<&TenantId>) -> Result<Self, ManifestError> {
         let path = Path::Root;
         let mut object = Object::open(json::parse(bytes, limits)?, &path, &KEYS)?;
         Ok(Self {
-            tenant: object.required("tenant", |json, path| names::id(json, path, TenantId::new))?,
+            tenant: match (object.optional("tenant", tenant_id)?, otherwise) {
+                (Some(named), _) => named,
+                (None, Some(otherwise)) => otherwise.clone(),
+                (None, None) => object.required("tenant", tenant_id)?,
+            },
             service: object.required("service", |json, path| names::id(json, path, ServiceName::new))?,
             deployment: object.required("deployment", deployment_id)?,
             release: object.required("release", digest)?,
@@ -106,6 +122,10 @@ impl DeploymentManifest {
         }
         Value::Object(object).to_string()
     }
+}
+
+fn tenant_id(json: Json, path: &Path<'_>) -> Result<TenantId, ManifestError> {
+    names::id(json, path, TenantId::new)
 }
 
 fn deployment_id(json: Json, path: &Path<'_>) -> Result<DeploymentId, ManifestError> {

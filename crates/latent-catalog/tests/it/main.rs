@@ -3,6 +3,7 @@
 mod allocations;
 mod changes;
 mod concurrency;
+mod explained;
 mod footprint;
 mod hostile;
 mod manifests;

@@ -60,10 +60,12 @@ fn enter(
 ) -> Running<'_> {
     let cell = bounded(assignment.lease().cell());
     let Accepted { request, owner, arrival: _ } = *accepted;
+    let service = Some(request.service().clone());
     let (terms, deadline) = (assignment.permit().terms(), assignment.permit().deadline());
     let envelope = request.into_envelope(terms.granted);
     let context = ActivationContext {
         activation_id: envelope.activation_id,
+        service,
         principal: envelope.principal,
         trace_parent: envelope.trace_parent,
         deadline: Some(terms.deadline_wall),

@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 use latent_activation::journal::Published;
 use latent_activation::{DispositionFailure, Evidence, JournalReservation, LifecyclePhase, ValidRequest};
 use latent_core::{
-    BudgetConsumption, BudgetLedger, ExecutionOutcome, PlatformError, PlatformErrorCode, ResolvedRevision,
-    ResourceBudget, StopLatch,
+    ActivationOutcome, BudgetConsumption, BudgetLedger, ExecutionOutcome, PlatformError, PlatformErrorCode,
+    ResolvedRevision, ResourceBudget, RouteName, ServiceName, StopLatch,
 };
+use latent_scheduler::admission::QuotaHold;
 
 use super::ActivationArrival;
 use super::handle::ActivationTransportInterruption;
+use crate::contain::contained;
+use crate::observe::{ActivationEnd, ActivationObserver, Limit};
 use crate::time::now;
 
 /// What the outside has said of an activation besides a cancel. Shared by its handle and its owner.
@@ -71,20 +74,69 @@ pub(super) struct Accepted {
     pub(super) owner: Owner,
 }
 
+/// What is told of an activation at its end and is known from its acceptance on.
+pub(super) struct Called {
+    service: ServiceName,
+    route: RouteName,
+    bytes_in: u64,
+    observer: Arc<dyn ActivationObserver>,
+}
+
+impl Called {
+    pub(super) fn of(request: &ValidRequest, observer: &Arc<dyn ActivationObserver>) -> Self {
+        Self {
+            service: request.service().clone(),
+            route: request.route().clone(),
+            bytes_in: wide(request.payload().bytes.len()),
+            observer: Arc::clone(observer),
+        }
+    }
+
+    /// Tells of the end. An observer that panics changes nothing.
+    fn ended(&self, published: &Published, consumption: &BudgetConsumption) {
+        let outcome = &published.outcome;
+        let bytes_out = match outcome {
+            ActivationOutcome::Succeeded { output: payload } | ActivationOutcome::DeclaredError { error: payload } => {
+                wide(payload.bytes.len())
+            }
+            ActivationOutcome::Failed { .. } => 0,
+        };
+        let end = ActivationEnd {
+            tenant: published.tenant(),
+            lineage: published.lineage(),
+            service: &self.service,
+            route: &self.route,
+            resolved: published.resolved.as_ref(),
+            outcome,
+            limit: Limit::of_outcome(outcome),
+            consumption,
+            progress: &published.progress,
+            bytes_in: self.bytes_in,
+            bytes_out,
+        };
+        let _panicked = contained(|| self.observer.ended(&end));
+    }
+}
+
+fn wide(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
+}
+
 /// What there is of an activation from its acceptance to its end.
 pub(super) struct Owner {
     /// There until the end is published.
     reservation: Option<JournalReservation>,
     pub(super) latch: Arc<StopLatch>,
     pub(super) interruption: Arc<Interruption>,
+    called: Called,
     /// Made at admission, once.
     deadline: Option<Instant>,
 }
 
 impl Owner {
-    pub(super) fn new(reservation: JournalReservation) -> Self {
+    pub(super) fn new(reservation: JournalReservation, called: Called) -> Self {
         let latch = Arc::clone(reservation.latch());
-        Self { latch, reservation: Some(reservation), interruption: Arc::default(), deadline: None }
+        Self { latch, reservation: Some(reservation), interruption: Arc::default(), called, deadline: None }
     }
 
     pub(super) fn reservation(&self) -> &JournalReservation {
@@ -137,14 +189,25 @@ impl Owner {
         used(self.reservation())
     }
 
-    /// Publishes the end.
-    pub(super) fn publish(mut self, evidence: Evidence, consumption: BudgetConsumption) -> Published {
-        self.take().publish(evidence, consumption, now())
+    /// Publishes the end, refunds the quota, and tells the observer.
+    pub(super) fn publish(
+        mut self,
+        evidence: Evidence,
+        consumption: BudgetConsumption,
+        quota: Option<QuotaHold>,
+    ) -> Published {
+        let published = self.take().publish(evidence, consumption, now());
+        drop(quota);
+        self.called.ended(&published, &consumption);
+        published
     }
 
-    /// Publishes that the activation was denied before it had a cell.
-    pub(super) fn publish_denial(mut self, evidence: Evidence) -> Published {
-        self.take().publish_denial(evidence, now())
+    /// The same for an activation that was denied before it had a cell.
+    pub(super) fn publish_denial(mut self, evidence: Evidence, quota: Option<QuotaHold>) -> Published {
+        let published = self.take().publish_denial(evidence, now());
+        drop(quota);
+        self.called.ended(&published, &BudgetConsumption::default());
+        published
     }
 
     fn record(&mut self) -> &mut JournalReservation {
@@ -161,18 +224,24 @@ impl Drop for Owner {
     /// abandoned. Either way it ends now: the journal may not have been told the time for long.
     fn drop(&mut self) {
         let Some(reservation) = self.reservation.take() else { return };
+        let consumption = used(&reservation);
+        let published = self.give_up(reservation, consumption);
+        self.called.ended(&published, &consumption);
+    }
+}
+
+impl Owner {
+    fn give_up(&self, reservation: JournalReservation, consumption: BudgetConsumption) -> Published {
         let execution = if std::thread::panicking() && self.interruption.polled.load(Ordering::Relaxed) {
             ExecutionOutcome::Failed(panicked())
         } else if self.interruption.transport().is_some() {
             ExecutionOutcome::TransportStopped
         } else {
-            let consumption = used(&reservation);
             return reservation.abandon(consumption, now());
         };
         let overrun = self.interruption.overrun().map(|cap| DispositionFailure::Overrun { cap });
         let evidence = Evidence { disposition_failure: overrun, ..self.hand_over(execution) };
-        let consumption = used(&reservation);
-        let _published = reservation.publish(evidence, consumption, now());
+        reservation.publish(evidence, consumption, now())
     }
 }
 

@@ -61,8 +61,8 @@ impl Settled {
     pub(super) fn publish(self) -> ActivationReceipt {
         let Self { evidence, consumption, denied, quota, owner } = self;
         let activation_id = owner.reservation().lineage().activation_id().clone();
-        let published = if denied { owner.publish_denial(evidence) } else { owner.publish(evidence, consumption) };
-        drop(quota);
+        let published =
+            if denied { owner.publish_denial(evidence, quota) } else { owner.publish(evidence, consumption, quota) };
         ActivationReceipt {
             activation_id,
             resolved: published.resolved,

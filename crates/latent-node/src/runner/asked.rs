@@ -146,7 +146,7 @@ fn monotonic(started: Instant, wall_now: SystemTime, at: SystemTime) -> Option<I
 fn call(envelope: ActivationEnvelope, artifact: ComponentArtifact, deadline: Option<SystemTime>) -> Call {
     let ActivationEnvelope { activation_id, principal, target, payload, trace_parent, mut metadata, .. } = envelope;
     metadata.retain(|(key, _)| key.starts_with(GUEST_METADATA_PREFIX));
-    let context = ActivationContext { activation_id, principal, trace_parent, deadline, metadata };
+    let context = ActivationContext { activation_id, service: None, principal, trace_parent, deadline, metadata };
     Call { context: Arc::new(context), artifact, target, payload }
 }
 

@@ -23,6 +23,7 @@ mod disposal;
 mod cancelling;
 mod clocks;
 mod interruption;
+mod observed;
 
 mod hostile;
 mod points;

@@ -2,6 +2,7 @@
 
 mod limits;
 mod setup;
+mod stopping;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

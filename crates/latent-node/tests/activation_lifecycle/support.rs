@@ -5,6 +5,7 @@
 mod backend;
 mod bomb;
 mod catalog;
+mod ends;
 mod pool;
 mod requests;
 
@@ -35,6 +36,7 @@ use latent_scheduler::{FixedCellPool, FixedCellPoolConfig};
 pub use backend::{Bombs, ScriptedBackend};
 pub use bomb::Bomb;
 pub use catalog::{CatalogScript, ScriptedCatalog};
+pub use ends::Ends;
 pub use pool::{PoolStep, ScriptedPool};
 pub use requests::*;
 
@@ -78,6 +80,7 @@ pub struct Node {
     pub admission: Arc<Admission>,
     pub journal: Arc<LocalActivationJournal>,
     pub clock: Arc<ManualWallClock>,
+    pub ends: Arc<Ends>,
 }
 
 /// A node with one cell whose function `f` does `step`.
@@ -107,6 +110,7 @@ impl Setup {
         (self.admission)(&mut config);
         let admission = Arc::new(Admission::new(Arc::new(QuotaLedger::new()), config).unwrap());
         let journal = Arc::new(LocalActivationJournal::new(self.journal).unwrap());
+        let ends = Arc::new(Ends::new(&admission, &journal));
         let parts = LocalActivationManagerParts {
             catalog: catalog.clone(),
             repository: repository.clone(),
@@ -116,10 +120,11 @@ impl Setup {
             journal: journal.clone(),
             ids: Arc::new(CountedIds::default()),
             clock: clock.clone(),
+            observer: ends.clone(),
         };
         let config = LocalActivationManagerConfig { cleanup_grace: self.grace, ..Default::default() };
         let manager = Arc::new(LocalActivationManager::new(parts, config).unwrap());
-        Node { manager, catalog, repository, backend, pool, scheduler, admission, journal, clock }
+        Node { manager, catalog, repository, backend, pool, scheduler, admission, journal, clock, ends }
     }
 }
 
@@ -235,6 +240,7 @@ impl Node {
                 let id = row.activation_id;
                 let Some(events) = self.manager.events(of, &id).found() else { continue };
                 assert_course(&id, &events, row.terminal);
+                self.ends.assert_told(of, &id, row.terminal);
             }
             from = page.next;
             if from.is_none() {

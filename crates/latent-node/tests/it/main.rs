@@ -1,4 +1,4 @@
-//! The runner over a fake backend and the real pool, or over pools that record, wait, lie and fail.
+//! The runner over a fake backend and the real pool, or over pools that record, wait, lie and fail; what reads files.
 
 mod cost;
 mod disposition;
@@ -7,6 +7,7 @@ mod handoff;
 mod identity;
 mod mapping;
 mod order;
+mod pressure;
 mod queue;
 mod races;
 mod support;

@@ -9,7 +9,7 @@ use latent_activation::{ActivationIdSource, LocalActivationJournal, LocalActivat
 use latent_catalog::{Catalog, CatalogLimits, CatalogView};
 use latent_core::{ActivationId, CellClass, ManualWallClock, NodeId, Threading};
 use latent_executor::fake::FakeRepository;
-use latent_node::{LocalActivationManager, LocalActivationManagerConfig, LocalActivationManagerParts};
+use latent_node::{LocalActivationManager, LocalActivationManagerConfig, LocalActivationManagerParts, NoObserver};
 use latent_scheduler::admission::{
     Admission, AdmissionConfig, ClassOffer, NodeCeilings, PressureLimits, PressurePolicy, Quota, QuotaLedger,
     TenantPolicy,
@@ -171,6 +171,7 @@ impl Node {
             journal: Arc::clone(&journal),
             ids: Arc::new(Counted::default()),
             clock: clock.clone(),
+            observer: Arc::new(NoObserver),
         };
         let config = LocalActivationManagerConfig { cleanup_grace: rules.grace, ..Default::default() };
         let manager = LocalActivationManager::new(parts, config).expect("the grace is within its bounds");

@@ -10,7 +10,9 @@ use crate::disk::Disk;
 use crate::refusal::Refusal;
 
 /// The format that this program writes.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
+/// The oldest format that it reads. Format 1 had no documents; a storage of it becomes one of format 2 when it is opened.
+const OLDEST_FORMAT: u64 = 1;
 const NAME: &str = "format";
 /// Where the file is written before it gets its name.
 const STAGED_NAME: &str = "format.staged";
@@ -18,6 +20,15 @@ const PREFIX: &str = "latent storage, format ";
 const BYTES_MAX: u64 = 256;
 /// What a file system may have in its root by itself.
 const HARMLESS_NAMES: [&str; 1] = ["lost+found"];
+
+/// What format a directory has, of those that this program knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Known {
+    /// The one that it writes.
+    Current,
+    /// One that has to be declared anew before anything is written.
+    Earlier,
+}
 
 /// Whether a directory with these names in it says that it is a storage.
 pub(super) fn is_declared(names: &[OsString]) -> bool {
@@ -41,13 +52,14 @@ pub(super) fn is_storage(disk: &dyn Disk, root: &Path) -> bool {
     disk.read_file(&root.join(NAME), BYTES_MAX).is_ok_and(|text| text.starts_with(PREFIX.as_bytes()))
 }
 
-/// Says whether the directory has the format that this program knows.
-pub(super) fn check(disk: &dyn Disk, root: &Path) -> Result<(), Refusal> {
+/// Says whether the directory has a format that this program knows.
+pub(super) fn check(disk: &dyn Disk, root: &Path) -> Result<Known, Refusal> {
     let file = root.join(NAME);
     let text = disk.read_file(&file, BYTES_MAX).map_err(Refusal::io("read", &file))?;
     let text = String::from_utf8_lossy(&text);
     match text.strip_prefix(PREFIX).and_then(|rest| rest.strip_suffix('\n')?.parse().ok()) {
-        Some(FORMAT) => Ok(()),
+        Some(FORMAT) => Ok(Known::Current),
+        Some(OLDEST_FORMAT..FORMAT) => Ok(Known::Earlier),
         Some(found) => Err(Refusal::Format { directory: root.to_owned(), found, known: FORMAT }),
         None => Err(Refusal::damaged(&file, format_args!("it does not say {PREFIX}{FORMAT}"))),
     }

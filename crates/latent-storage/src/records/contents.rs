@@ -3,12 +3,12 @@
 //! Invariant: nothing is handed out before its fingerprint was found right.
 
 use latent_core::TenantId;
-use redb::{ReadTransaction, ReadableTable as _};
+use redb::{ReadTransaction, ReadableTable as _, TableError};
 
 use super::summary::fingerprint;
 use super::{FINGERPRINT_BYTES, Failure, SUMMARY, SUMMARY_KEY, Summary, Table, guarded};
 use crate::codec::Malformed;
-use crate::record::{self, DeploymentRecord, Names, ReleaseRecord};
+use crate::record::{self, DeploymentRecord, Document, Names, ReleaseRecord};
 
 /// Everything that was written down.
 #[derive(Debug, Default)]
@@ -18,6 +18,7 @@ pub(crate) struct Contents {
     pub(crate) releases: Vec<(TenantId, ReleaseRecord, u64)>,
     pub(crate) deployments: Vec<DeploymentRecord>,
     pub(crate) quotas: Vec<(TenantId, u64)>,
+    pub(crate) documents: Vec<Document>,
 }
 
 impl Contents {
@@ -32,6 +33,7 @@ impl Contents {
                 }
                 Table::Deployments => contents.deployments.push(record::read_deployment(&mut names, key, value)?),
                 Table::Quotas => contents.quotas.push(record::read_quota(key, value)?),
+                Table::Documents => contents.documents.push(record::read_document(key, value)?),
             }
             Ok(())
         })?;
@@ -48,7 +50,11 @@ pub(crate) fn visit(
         let written = summary(snapshot)?;
         let mut found = Summary { records: 0, sum: 0, ..written };
         for table in Table::ALL {
-            let records = snapshot.open_table(table.definition())?;
+            let records = match snapshot.open_table(table.definition()) {
+                // A storage of an earlier format may lack a table. If one is gone, the summary tells.
+                Err(TableError::TableDoesNotExist(_)) => continue,
+                opened => opened?,
+            };
             for record in records.iter()? {
                 let (key, framed) = record?;
                 let (key, framed) = (key.value(), framed.value());

@@ -2,7 +2,7 @@
 //! is in between, nothing half-written is served.
 
 use latent_core::PlatformError;
-use latent_storage::Storage;
+use latent_storage::{DocumentEdit, Storage};
 
 use crate::disk::{Fault, MemoryDisk, Survival};
 use crate::support::{ROOT, apply, delete, digest, fresh, furnish, held, in_root, open, publish, tenant};
@@ -94,6 +94,15 @@ fn a_deletion_of_a_release_is_whole_or_not_there() {
 #[test]
 fn a_quota_is_whole_or_not_there() {
     stopped_at_every_step(|storage| storage.set_quota(&tenant("acme"), Some(12345)));
+}
+
+#[test]
+fn documents_and_quotas_of_one_call_are_whole_or_not_there() {
+    stopped_at_every_step(|storage| {
+        let edits = [("note", "first", None), ("note", "second", Some(&b"dear madam"[..]))];
+        let edits = edits.map(|(kind, key, value)| DocumentEdit { kind, key, value });
+        storage.put_documents(&edits, &[(tenant("acme"), Some(12345))])
+    });
 }
 
 #[test]

@@ -278,18 +278,18 @@ fn first(table: &redb::Table<'_, &'static [u8], &'static [u8]>) -> (Vec<u8>, Vec
 
 #[test]
 fn a_record_that_is_gone_is_missed() {
-    for name in ["releases", "deployments", "quotas"] {
+    for name in ["releases", "deployments", "quotas", "documents"] {
         let error = meddled(name, |table| {
             let (key, _) = first(table);
             table.remove(&*key).expect("it is removed");
         });
-        assert!(error.message().contains("records are not the 8 that were written"), "{name}: {error}");
+        assert!(error.message().contains("records are not the 10 that were written"), "{name}: {error}");
     }
 }
 
 #[test]
 fn a_record_that_was_changed_or_moved_is_found() {
-    for name in ["releases", "deployments", "quotas"] {
+    for name in ["releases", "deployments", "quotas", "documents"] {
         let changed = meddled(name, |table| {
             let (key, mut value) = first(table);
             *value.last_mut().expect("a record has a value") ^= 1;

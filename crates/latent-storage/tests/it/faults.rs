@@ -5,7 +5,7 @@ use std::io;
 
 use latent_core::{PlatformError, PlatformErrorCode};
 use latent_executor::SealedSource as _;
-use latent_storage::Storage;
+use latent_storage::{DocumentEdit, Storage};
 
 use crate::disk::{Fault, MemoryDisk, Survival};
 use crate::support::{Held, apply, delete, digest, fresh, furnish, held, open, publish, tenant};
@@ -15,7 +15,7 @@ const STEPS_MAX: u64 = 2000;
 
 type Change = fn(&Storage) -> Result<(), PlatformError>;
 
-const CHANGES: [(&str, Change); 7] = [
+const CHANGES: [(&str, Change); 8] = [
     ("publish", |storage| publish(storage, "acme", "three").map(drop)),
     ("publish what another has", |storage| publish(storage, "initech", "two").map(drop)),
     ("apply", |storage| apply(storage, "acme", "red", "one").map(drop)),
@@ -23,7 +23,16 @@ const CHANGES: [(&str, Change); 7] = [
     ("delete", |storage| delete(storage, "acme", "green").map(drop)),
     ("delete a release", |storage| storage.delete_release(&tenant("acme"), digest("spare"))),
     ("set a quota", |storage| storage.set_quota(&tenant("acme"), Some(12345))),
+    ("write documents", write_documents),
 ];
+
+/// Replaces, removes and adds one each, with a quota.
+fn write_documents(storage: &Storage) -> Result<(), PlatformError> {
+    let edits =
+        [("note", "first", Some("dear sir")), ("letter", "first", None), ("letter", "second", Some("dear madam"))];
+    let edits = edits.map(|(kind, key, value)| DocumentEdit { kind, key, value: value.map(str::as_bytes) });
+    storage.put_documents(&edits, &[(tenant("initech"), Some(4321))])
+}
 
 /// Lets the disk fail at each step of each change, and answers how many failures were seen.
 fn failed_at_every_step(fault: impl Fn(u64) -> Fault, check: impl Fn(&PlatformError)) -> u64 {

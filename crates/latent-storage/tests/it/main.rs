@@ -7,6 +7,7 @@ mod crashes;
 mod damage;
 mod deployments;
 mod disk;
+mod documents;
 mod faults;
 mod ids;
 mod model;

@@ -72,11 +72,11 @@ fn what_a_file_system_has_by_itself_is_no_hindrance() {
 fn a_newer_format_is_refused_naming_both() {
     let (disk, storage) = fresh();
     drop(storage);
-    disk.set_bytes(in_root("format"), b"latent storage, format 2\n".to_vec());
+    disk.set_bytes(in_root("format"), b"latent storage, format 3\n".to_vec());
     let error = open(&disk).expect_err("it is newer");
     assert_eq!(error.code(), PlatformErrorCode::IncompatibleContract);
     assert!(error.has_detail("storage.format"), "{error}");
-    for part in [ROOT, "format 2", "format 1", "use the version that wrote it"] {
+    for part in [ROOT, "format 3", "format 2", "use the version that wrote it"] {
         assert!(error.message().contains(part), "{part} in: {error}");
     }
 }

@@ -16,6 +16,8 @@ use latent_storage::{Storage, StorageLimits, StorageOptions};
 use crate::disk::MemoryDisk;
 
 pub const CONTRACT: &str = "example:text/analyze@1.0.0";
+/// The kinds of documents of a furnished storage.
+pub const KINDS: [&str; 2] = ["note", "letter"];
 pub const TENANTS: [&str; 3] = ["acme", "umbrella", "initech"];
 
 /// Takes whatever begins with `component` and says that it exports `run` and imports a clock.
@@ -125,6 +127,7 @@ pub struct Held {
     /// Manifest and generation, by tenant, service and id.
     pub deployments: BTreeMap<(String, String, String), (String, u64)>,
     pub quotas: BTreeMap<String, u64>,
+    pub documents: Vec<(String, Vec<u8>)>,
 }
 
 pub fn held(storage: &Storage) -> Held {
@@ -135,8 +138,13 @@ pub fn held_by(storage: &Storage, tenants: &[TenantId]) -> Held {
     storage.audit().expect("the counters add up");
     let view = storage.view();
     let generation = latent_catalog::ActivationCatalog::generation(&*view);
-    let mut held =
-        Held { generation, releases: BTreeMap::new(), deployments: BTreeMap::new(), quotas: BTreeMap::new() };
+    let mut held = Held {
+        generation,
+        releases: BTreeMap::new(),
+        deployments: BTreeMap::new(),
+        quotas: BTreeMap::new(),
+        documents: KINDS.into_iter().flat_map(|kind| storage.documents(kind)).collect(),
+    };
     for tenant in tenants {
         for release in all_releases(storage, tenant) {
             let digest = release.release.digest();
@@ -175,4 +183,6 @@ pub fn furnish(storage: &Storage) {
         apply(storage, owner, id, name).expect("a deployment is applied");
     }
     storage.set_quota(&tenant("umbrella"), Some(5000)).expect("a quota is set");
+    storage.put_document("note", "first", Some(b"dear reader")).expect("a document is written");
+    storage.put_document("letter", "first", Some(b"")).expect("an empty document is written");
 }

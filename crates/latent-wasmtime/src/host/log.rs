@@ -117,6 +117,7 @@ impl LogWriter {
         LogRecord {
             tenant: self.context.principal.tenant.clone(),
             activation_id: self.context.activation_id.clone(),
+            service: self.context.service.clone(),
             level,
             message: message.into(),
             fields,

@@ -20,7 +20,7 @@ use latent_executor::{
     BoundedLogSink, ComponentArtifact, ComponentInspector as _, ExecutionBackend as _, LogRecord,
     RuntimeResourceSnapshot,
 };
-use latent_node::{LocalActivationManager, LocalActivationManagerParts};
+use latent_node::{LocalActivationManager, LocalActivationManagerParts, NoObserver};
 use latent_scheduler::admission::WALL_LIMIT_MAX;
 use latent_scheduler::{CellPool as _, CellPoolSnapshot, FixedCellPool};
 use latent_wasmtime::{EngineReport, Preparation, WasmtimeBackend};
@@ -142,6 +142,7 @@ impl Node {
             journal: Arc::new(LocalActivationJournal::new(options.journal())?),
             ids: Arc::new(RandomActivationIdSource::new()),
             clock: clock.clone(),
+            observer: Arc::new(NoObserver),
         };
         let manager = LocalActivationManager::new(parts, NodeOptions::manager())?;
         Ok(Self {

@@ -98,6 +98,7 @@ mod tests {
         record.logs.push(LogRecord {
             tenant: TenantId::new("t").unwrap(),
             activation_id: record.activation_id.clone(),
+            service: None,
             level: LogLevel::Info,
             message: "hi\u{1b}[2J".into(),
             fields: vec![("a".into(), "b".into()), ("c".into(), "d\ne".into())],

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn resolved() -> latent_core::ResolvedRevision {
+pub(super) fn resolved() -> latent_core::ResolvedRevision {
     let digest = latent_core::Sha256Digest::of(b"component");
     latent_core::ResolvedRevision {
         tenant: tenant("t"),

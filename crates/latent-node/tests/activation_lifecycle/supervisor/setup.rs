@@ -24,7 +24,7 @@ use latent_executor::fake::{FakeBackend, FakeRepository};
 use latent_executor::{ComponentArtifact, ExecutionBackend as _};
 use latent_node::{
     ActivationArrival, CleanupDriver, CleanupSupervisor, CleanupSupervisorConfig, LocalActivationManager,
-    LocalActivationManagerConfig, LocalActivationManagerParts, SupervisedActivation,
+    LocalActivationManagerConfig, LocalActivationManagerParts, NoObserver, SupervisedActivation,
 };
 use latent_scheduler::admission::{Admission, AdmissionConfig, ClassOffer, Quota, QuotaLedger};
 use latent_scheduler::fair::{ClassQueue, LocalScheduler, LocalSchedulerConfig, NonqueueingCellPool};
@@ -77,6 +77,7 @@ pub fn node(cells: usize, continuations_max: usize) -> (Node, CleanupDriver) {
         ),
         ids: Arc::new(RandomActivationIdSource::new()),
         clock,
+        observer: Arc::new(NoObserver),
     };
     let config = LocalActivationManagerConfig { requests: RequestLimits::default(), cleanup_grace: GRACE };
     let manager = LocalActivationManager::new(parts, config).unwrap();

@@ -115,6 +115,7 @@ fn log_records_have_level_message_and_fields() {
     record.logs.push(LogRecord {
         tenant: TenantId::new("t").unwrap(),
         activation_id: record.activation_id.clone(),
+        service: None,
         level: LogLevel::Warn,
         message: "a\nb".into(),
         fields: vec![("k".into(), "v".into()), ("k".into(), "w".into())],

@@ -1,0 +1,52 @@
+//! The `latent-*` headers: what is known of the activation that an answer is about, for both transports.
+//!
+//! Invariant: the values are visible ASCII, whatever an id is made of.
+
+use http::{HeaderName, HeaderValue};
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use super::call::{About, Refused};
+
+/// The activation's id. Bytes beyond visible ASCII, and `%`, are percent-encoded.
+pub const ACTIVATION_ID: HeaderName = HeaderName::from_static("latent-activation-id");
+/// The revision that it is pinned to.
+pub const REVISION: HeaderName = HeaderName::from_static("latent-revision");
+/// Units of fuel that it used.
+pub const FUEL: HeaderName = HeaderName::from_static("latent-fuel");
+/// The most guest memory that it held.
+pub const PEAK_MEMORY_BYTES: HeaderName = HeaderName::from_static("latent-peak-memory-bytes");
+/// Microseconds in the guest and its instantiation.
+pub const WALL_TIME_MICROS: HeaderName = HeaderName::from_static("latent-wall-time-micros");
+/// Bytes of its log records.
+pub const LOG_BYTES: HeaderName = HeaderName::from_static("latent-log-bytes");
+
+const ESCAPED: &AsciiSet = &CONTROLS.add(b'%').add(b' ');
+
+impl About {
+    /// The headers, in a fixed order; those that nothing is known for are left out.
+    pub fn headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> + use<> {
+        let id = self.activation_id.as_ref().and_then(|id| {
+            let text = utf8_percent_encode(id.as_str(), ESCAPED).to_string();
+            HeaderValue::try_from(text).ok()
+        });
+        let revision = self.revision.and_then(|revision| HeaderValue::try_from(revision.to_string()).ok());
+        let used = self.consumption.map(|used| {
+            let micros = u64::try_from(used.wall_time.as_micros()).unwrap_or(u64::MAX);
+            [
+                (FUEL, HeaderValue::from(used.fuel)),
+                (PEAK_MEMORY_BYTES, HeaderValue::from(used.peak_memory_bytes)),
+                (WALL_TIME_MICROS, HeaderValue::from(micros)),
+                (LOG_BYTES, HeaderValue::from(used.log_bytes)),
+            ]
+        });
+        let named = [id.map(|id| (ACTIVATION_ID, id)), revision.map(|revision| (REVISION, revision))];
+        named.into_iter().flatten().chain(used.into_iter().flatten())
+    }
+}
+
+impl Refused {
+    /// The headers of the activation that it is about; none without one.
+    pub fn headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> + use<> {
+        self.about.iter().flat_map(|about| about.headers()).collect::<Vec<_>>().into_iter()
+    }
+}

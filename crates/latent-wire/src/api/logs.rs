@@ -1,0 +1,64 @@
+//! What guests wrote.
+
+use futures_util::StreamExt;
+use latent_activation::journal::Lookup;
+use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, ServiceName};
+use latent_node::access::Role;
+
+use super::activations::{activation_id, missing};
+use super::{Api, CallContext, LogStream, Refused};
+use crate::convert::{field, logs as convert};
+use crate::proto;
+
+/// The most records that come before those that are followed; larger wishes get this many.
+pub const TAIL_MAX: usize = 1_000;
+
+impl Api {
+    /// `GetLogs`.
+    ///
+    /// # Errors
+    /// As [`Api`] says.
+    #[expect(clippy::unused_async, reason = "every call is awaited alike")]
+    pub async fn get_logs(
+        &self,
+        caller: &CallContext,
+        request: proto::GetLogsRequest,
+    ) -> Result<proto::GetLogsResponse, Refused> {
+        caller.require(Role::Invoke)?;
+        let id = activation_id(request.activation_id)?;
+        let logs = match self.ports.logs.of_activation(caller.tenant(), &id) {
+            Some(logs) => logs,
+            None => match self.ports.manager.status(caller.tenant(), &id) {
+                Lookup::Found(_) => latent_node::logs::ActivationLogs::default(),
+                gone => return Err(missing(&gone, &id).into()),
+            },
+        };
+        Ok(proto::GetLogsResponse {
+            records: logs.records.into_iter().map(convert::record).collect(),
+            dropped: logs.dropped,
+        })
+    }
+
+    /// `FollowLogs`. The stream has no end of its own; dropping it ends it.
+    ///
+    /// # Errors
+    /// As [`Api`] says; retryable `resource-exhausted`, detail `api.followers`, when as many follow as may.
+    #[expect(clippy::unused_async, reason = "every call is awaited alike")]
+    pub async fn follow_logs(
+        &self,
+        caller: &CallContext,
+        request: proto::FollowLogsRequest,
+    ) -> Result<LogStream, Refused> {
+        caller.require(Role::Invoke)?;
+        let service = field::optional_id("service", request.service, ServiceName::new)?;
+        let tail = usize::try_from(request.tail).unwrap_or(TAIL_MAX).min(TAIL_MAX);
+        let records = self.ports.logs.follow(caller.tenant(), service.as_ref(), tail).ok_or_else(followers)?;
+        Ok(records.map(|entry| Ok(convert::record(entry))).boxed())
+    }
+}
+
+fn followers() -> PlatformError {
+    let message = "as many read logs as they are written as may; end one of them, or try again later";
+    let detail = ErrorDetail::new("api.followers");
+    PlatformError::new(PlatformErrorCode::ResourceExhausted, message).with_detail(detail).retryable()
+}

@@ -1,0 +1,5 @@
+//! The API over a node of real parts, with a scripted backend and durable stores kept in memory.
+
+mod api;
+mod json;
+mod support;

@@ -1,0 +1,97 @@
+//! Values that are each allowed and do not go together.
+//!
+//! Invariant: a configuration that passes makes a node, as far as that depends on the configuration.
+
+use latent_activation::LocalActivationJournalConfig;
+
+use super::settings::{Config, ListenerSettings};
+
+/// Activations under way for which the node has places everywhere.
+const CAPACITY_MAX: u64 = latent_node::CONTINUATIONS_MAX as u64;
+
+/// Looks for contradictions.
+///
+/// # Errors
+/// The first, naming the keys and what to do.
+pub fn check(config: &Config) -> Result<(), String> {
+    cells(config)?;
+    journal(config)?;
+    listener("listeners.invoke", &config.invoke, config.insecure)?;
+    listener("listeners.control", &config.control, config.insecure)?;
+    let (invoke, control) = (config.invoke.address, config.control.address);
+    if invoke == control && invoke.port() != 0 {
+        return Err(format!(
+            "listeners.invoke.address and listeners.control.address are both {invoke}; set another port for one"
+        ));
+    }
+    Ok(())
+}
+
+fn cells(config: &Config) -> Result<(), String> {
+    if config.cells_total() == 0 {
+        return Err("cells.standard.count and those of all other classes are 0; set one of them above".to_owned());
+    }
+    let capacity = config.capacity();
+    if capacity > CAPACITY_MAX {
+        return Err(format!(
+            "cells.*.count and cells.*.queue make room for {capacity} activations; at most {CAPACITY_MAX} can be under way"
+        ));
+    }
+    let mut least = None;
+    for (class, cells) in config.classes() {
+        if let Some((smaller, memory)) = least.filter(|(_, memory)| *memory >= cells.memory) {
+            let _: &str = smaller;
+            return Err(format!(
+                "cells.{smaller}.memory is {} bytes, cells.{class}.memory only {}; a larger class has more",
+                memory.0, cells.memory.0
+            ));
+        }
+        least = Some((class.as_str(), cells.memory));
+    }
+    Ok(())
+}
+
+fn journal(config: &Config) -> Result<(), String> {
+    let records = LocalActivationJournalConfig {
+        declared_error_bytes_max: config.journal.declared_error.0,
+        ..LocalActivationJournalConfig::default()
+    };
+    let needed = records.reservation_bytes().saturating_mul(config.capacity() + 1);
+    if config.journal.bytes.0 < needed {
+        return Err(format!(
+            "journal.bytes is {} bytes; {} activations under way (cells.*.count, cells.*.queue) with journal.declared_error of \
+             {} bytes need {needed}",
+            config.journal.bytes.0,
+            config.capacity(),
+            config.journal.declared_error.0
+        ));
+    }
+    Ok(())
+}
+
+fn listener(name: &str, listener: &ListenerSettings, insecure: bool) -> Result<(), String> {
+    let ListenerSettings { address, tls_certificate, tls_key, tls_client_ca, .. } = listener;
+    match (tls_certificate, tls_key) {
+        (Some(_), None) => return Err(format!("{name}.tls.certificate is set and {name}.tls.key is not; set both")),
+        (None, Some(_)) => return Err(format!("{name}.tls.key is set and {name}.tls.certificate is not; set both")),
+        (None, None) if tls_client_ca.is_some() => {
+            return Err(format!(
+                "{name}.tls.client_ca is set without {name}.tls.certificate; clients show theirs over TLS only"
+            ));
+        }
+        (None, None) if !address.ip().is_loopback() && !insecure => {
+            return Err(format!(
+                "{name}.address {address} can be reached from other machines and has no TLS; set {name}.tls.certificate and \
+                 {name}.tls.key, or listeners.insecure = true"
+            ));
+        }
+        _ => {}
+    }
+    if listener.connections_per_peer > listener.connections {
+        return Err(format!(
+            "{name}.connections_per_peer is {}, {name}.connections only {}; lower the one or raise the other",
+            listener.connections_per_peer, listener.connections
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! The parts of a node, put together once.
+//!
+//! Invariant: everything that lasts is opened before anything listens, and the guests' threads are the data runtime's.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use latent_activation::{LocalActivationJournal, RandomActivationIdSource};
+use latent_catalog::CatalogLimits;
+use latent_core::{CellClass, PlatformError, SystemWallClock, TenantId, WallClock};
+use latent_node::access::{
+    Tenant, TenantDirectory as _, TenantRegistry, TenantRegistryConfig, TenantRegistryParts, policy,
+};
+use latent_node::logs::{LogBook, LogBookConfig};
+use latent_node::operations::{NodeOperations, NodeOperationsParts};
+use latent_node::{CleanupDriver, CleanupSupervisor, LocalActivationManager, LocalActivationManagerParts, Observers};
+use latent_scheduler::CellPool;
+use latent_scheduler::admission::{Admission, AdmissionConfig, QuotaLedger};
+use latent_storage::{Storage, StorageOptions};
+use latent_wasmtime::{
+    ChildOptions, CompileLimits, CompilerChoice, FunctionsOptions, ImageLimits, ImageStore, Preparation,
+    WasmtimeBackend,
+};
+
+use super::host::Host;
+use super::sizes::{self, Places};
+use super::stores::Stores;
+use super::telemetry::Spans;
+use super::{directory, pressure};
+use crate::config::{Config, PressureSource};
+use crate::ending::Failure;
+use crate::preparing;
+
+/// Tenants of one page when all are read.
+const PAGE_ROWS: usize = 1000;
+
+/// A node without its listeners.
+pub struct Node {
+    pub manager: Arc<LocalActivationManager>,
+    pub supervisor: Arc<CleanupSupervisor>,
+    pub registry: Arc<TenantRegistry>,
+    pub stores: Arc<Stores>,
+    pub storage: Arc<Storage>,
+    pub backend: Arc<WasmtimeBackend>,
+    pub logs: Arc<LogBook>,
+    pub host: Arc<Host>,
+    pub operations: Arc<NodeOperations>,
+    pub places: Places,
+    pub pressure: PressureSource,
+}
+
+impl Node {
+    /// Opens the data directory of `config` and makes a node of it. Blocks on the disk. The driver is to be spawned on the
+    /// data runtime.
+    ///
+    /// # Errors
+    /// One sentence: which directory, file or setting it was, and what to do.
+    pub fn open(config: &Config, clock: &Arc<dyn WallClock>, now: Instant) -> Result<(Self, CleanupDriver), Failure> {
+        if config.pressure_source == PressureSource::Psi {
+            pressure::read(now).map_err(Failure::local)?;
+        }
+        directory::make_private(&config.data_dir).map_err(Failure::local)?;
+        let preparation = preparation(config).map_err(Failure::local)?;
+        let spans = config.otlp_endpoint.as_deref().map(Spans::to).transpose().map_err(Failure::local)?;
+        Self::assemble(config, clock, preparation, spans.map(Arc::new))
+            .map_err(|error| Failure::local(format!("cannot start the node: {}", error.message())))
+    }
+
+    fn assemble(
+        config: &Config,
+        clock: &Arc<dyn WallClock>,
+        preparation: Preparation,
+        spans: Option<Arc<Spans>>,
+    ) -> Result<(Self, CleanupDriver), PlatformError> {
+        let places = Places::of(config);
+        let logs = Arc::new(LogBook::new(logs(config), Arc::clone(clock))?);
+        let backend = Arc::new(WasmtimeBackend::with_preparation(sizes::engine(config), preparation, logs.clone())?);
+        let options = StorageOptions {
+            limits: sizes::storage(config),
+            catalog: CatalogLimits::default(),
+            inspector: backend.clone(),
+        };
+        let storage = Arc::new(Storage::open(&places.store, options)?);
+        let stores = Arc::new(Stores::new(storage.clone(), config.limits.component.0));
+        let admission = Arc::new(Admission::new(Arc::new(QuotaLedger::new()), sizes::admission(config))?);
+        let registry = registry(config, &stores, &admission, clock)?;
+        let host = Arc::new(Host::open(config, &places, &backend, &storage, &logs, spans)?);
+        let (pools, scheduler) = sizes::cells(config, clock)?;
+        let parts = LocalActivationManagerParts {
+            catalog: storage.catalog(),
+            repository: storage.clone(),
+            admission,
+            scheduler: Arc::new(scheduler),
+            backend: backend.clone(),
+            journal: Arc::new(LocalActivationJournal::new(sizes::journal(config))?),
+            ids: Arc::new(RandomActivationIdSource::new()),
+            clock: Arc::clone(clock),
+            observer: Arc::new(Observers(host.observers().into())),
+        };
+        let manager = Arc::new(LocalActivationManager::new(parts, sizes::manager(config))?);
+        let (supervisor, driver) = CleanupSupervisor::new(sizes::supervisor(config))?;
+        let as_ports = |(class, pool): (CellClass, Arc<_>)| -> (CellClass, Arc<dyn CellPool>) { (class, pool) };
+        let operations = NodeOperations::new(NodeOperationsParts {
+            manager: manager.clone(),
+            supervisor: supervisor.clone(),
+            pools: pools.into_iter().map(|(class, pool)| as_ports((class, pool))).collect(),
+            host: host.clone(),
+            started_at: clock.now(),
+            grace: config.shutdown_grace,
+            quarantined_percent: config.quarantined_percent,
+        });
+        let operations = Arc::new(operations);
+        let pressure = config.pressure_source;
+        let node =
+            Self { manager, supervisor, registry, stores, storage, backend, logs, host, operations, places, pressure };
+        Ok((node, driver))
+    }
+
+    /// The names of all tenants.
+    pub fn registry_tenants(&self) -> Vec<TenantId> {
+        let (mut names, mut after) = (Vec::new(), None::<Box<str>>);
+        loop {
+            let page = self.registry.tenants(after.as_deref(), PAGE_ROWS);
+            names.extend(page.rows.into_iter().map(|tenant| tenant.name));
+            after = page.next;
+            if after.is_none() {
+                return names;
+            }
+        }
+    }
+}
+
+/// The registry, which gives admission a new policy at each change, with the tenants of the configuration in it.
+fn registry(
+    config: &Config,
+    stores: &Arc<Stores>,
+    admission: &Arc<Admission>,
+    clock: &Arc<dyn WallClock>,
+) -> Result<Arc<TenantRegistry>, PlatformError> {
+    let (base, admission): (AdmissionConfig, _) = (sizes::admission(config), admission.clone());
+    let sink = Arc::new(move |tenants: &[Tenant]| {
+        if let Err(error) = admission.replace(policy(&base, tenants)) {
+            tracing::error!(%error, "the quotas of tenants are not in force");
+        }
+    });
+    let parts = TenantRegistryParts { store: stores.clone(), clock: Arc::clone(clock), sink };
+    let registry = Arc::new(TenantRegistry::open(parts, TenantRegistryConfig::default())?);
+    let seeds: Vec<_> =
+        config.tenants.iter().map(|(name, quota)| Tenant { name: name.clone(), quota: *quota }).collect();
+    registry.seed(&seeds)?;
+    Ok(registry)
+}
+
+/// Compilation in child processes, with images and functions kept.
+fn preparation(config: &Config) -> Result<Preparation, String> {
+    let Places { images, functions, .. } = Places::of(config);
+    let unusable = |dir: &Path, error: std::io::Error| {
+        format!("image_cache_dir: cannot use the directory {}: {error}", dir.display())
+    };
+    if let Some(dir) = &config.image_cache_dir {
+        preparing::private(dir).map_err(|error| unusable(dir, error))?;
+    }
+    let limits = ImageLimits { bytes_max: config.prepared.image_bytes.0, ..ImageLimits::default() };
+    let kept =
+        ImageStore::open(&images, limits, Arc::new(SystemWallClock)).map_err(|error| unusable(&images, error))?;
+    std::fs::create_dir_all(&functions).map_err(|error| unusable(&functions, error))?;
+    let options = ChildOptions {
+        program: preparing::program(),
+        limits: CompileLimits::default(),
+        functions: Some(FunctionsOptions::in_dir(functions)),
+    };
+    Ok(Preparation { compiler: CompilerChoice::Child(options), images: Some(kept) })
+}
+
+fn logs(config: &Config) -> LogBookConfig {
+    let defaults = LogBookConfig::default();
+    LogBookConfig {
+        bytes_max: config.logs.bytes.0,
+        activation_bytes_max: defaults.activation_bytes_max.max(config.limits.log_bytes.0).min(config.logs.bytes.0),
+        retention: config.logs.retention,
+        followers_max: usize::try_from(config.logs.followers).unwrap_or(usize::MAX),
+        ..defaults
+    }
+}

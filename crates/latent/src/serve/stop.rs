@@ -1,0 +1,129 @@
+//! How a node ends (reference, section 10): activations first, then listeners, then threads; and what is left is counted.
+//!
+//! Invariant: each step has its deadline, and all of them together end within the grace and one second.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use latent_node::operations::Settled;
+use latent_wasmtime::WasmtimeBackend;
+use tokio::runtime::{Handle, Runtime};
+use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::{Instant, timeout};
+
+use super::directory;
+use super::listeners::Listening;
+use super::node::Node;
+
+/// What connections have to end by themselves, once nothing is under way.
+const CONNECTIONS: Duration = Duration::from_millis(150);
+/// What the driver of cleanups has for its end, once nothing is under way.
+const DRIVER: Duration = Duration::from_millis(100);
+/// What writers and compilers have for theirs.
+const THREADS: Duration = Duration::from_millis(200);
+
+/// The runtime of guests. Dropped before its end, where nothing may wait, it leaves its threads to themselves.
+pub struct DataRuntime(Option<Runtime>);
+
+impl DataRuntime {
+    /// Takes `runtime` over.
+    pub fn new(runtime: Runtime) -> Self {
+        Self(Some(runtime))
+    }
+
+    /// Spawns on it.
+    pub fn handle(&self) -> &Handle {
+        self.0.as_ref().expect("it is there until its end").handle()
+    }
+
+    /// Ends it, and waits at most `time` for its threads. Blocks.
+    fn end(mut self, time: Duration) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_timeout(time);
+        }
+    }
+}
+
+impl Drop for DataRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A node with everything that runs in it.
+pub struct Running {
+    pub node: Arc<Node>,
+    pub listening: Listening,
+    /// Where guests and the invoke listener run.
+    pub data: DataRuntime,
+    pub driver: JoinHandle<()>,
+    pub housekeeping: JoinHandle<()>,
+}
+
+/// How a node ended.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// Its activations.
+    pub settled: Settled,
+    /// Connections that were cut at the deadline. Clients that keep one open are no fault of the node's.
+    pub connections_cut: u64,
+    /// What was still held at the end, by name.
+    pub leftovers: Vec<(&'static str, u64)>,
+    /// Parts that did not end in their time.
+    pub overdue: Vec<&'static str>,
+}
+
+impl Stopped {
+    /// Whether nothing was left.
+    pub fn is_clean(&self) -> bool {
+        self.settled.left == 0 && self.leftovers.is_empty() && self.overdue.is_empty()
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Settled { cancelled, left } = self.settled;
+        let end = if self.is_clean() { "stopped, nothing left" } else { "stopped, and not everything ended" };
+        write!(f, "{end}: {cancelled} activations cancelled, {left} left, {} connections cut", self.connections_cut)?;
+        self.leftovers.iter().try_for_each(|(name, count)| write!(f, ", {name} {count}"))?;
+        self.overdue.iter().try_for_each(|part| write!(f, ", {part} did not end in time"))
+    }
+}
+
+/// Ends a node: its activations have the grace, or until `hurry` is ready, and are cancelled after it.
+pub async fn stop(running: Running, hurry: impl Future<Output = ()>) -> Stopped {
+    let Running { node, listening, data, driver, housekeeping } = running;
+    let settled = node.operations.settle(hurry).await;
+    let mut overdue = Vec::new();
+    let connections_cut = listening.end(CONNECTIONS, Instant::now().into_std()).await;
+    directory::forget_listeners(&node.places.listeners);
+    if timeout(DRIVER, driver).await.is_err() {
+        overdue.push("cleanup-driver");
+    }
+    housekeeping.abort();
+    // Aborted: its end is an error by then.
+    let _aborted = housekeeping.await;
+    if !node.host.close(THREADS).await {
+        overdue.push("usage-log");
+    }
+    let leftovers = node.operations.leftovers();
+    overdue.extend(end_threads(node, data).await);
+    Stopped { settled, connections_cut, leftovers, overdue }
+}
+
+/// Ends the data runtime and the engine, whose threads are joined by the last who has it.
+async fn end_threads(node: Arc<Node>, data: DataRuntime) -> Option<&'static str> {
+    let engine: Weak<WasmtimeBackend> = Arc::downgrade(&node.backend);
+    let ended = spawn_blocking(move || {
+        data.end(THREADS);
+        drop(node);
+    });
+    match timeout(THREADS * 2, ended).await {
+        Ok(_) if engine.strong_count() == 0 => None,
+        Ok(_) => Some("engine"),
+        Err(_) => Some("compilers"),
+    }
+}

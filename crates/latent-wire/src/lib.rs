@@ -4,6 +4,7 @@
 //! needs of a node besides activations is in [`ports`].
 
 pub mod api;
+pub mod client;
 pub mod grpc;
 pub mod json;
 pub mod listener;

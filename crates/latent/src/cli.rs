@@ -14,8 +14,8 @@ use latent_scheduler::fair::QUEUE_CAPACITY_MAX;
 
 use crate::config::ConfigCommandArgs;
 use crate::preparing::CacheArgs;
-use crate::serve::ServeArgs;
 use crate::quantities::{parse_duration, parse_fuel, parse_memory, parse_size};
+use crate::serve::ServeArgs;
 
 /// The most activations in flight: as many as a queue has places. Each that waits costs a few kilobytes.
 const CONCURRENCY_MAX: u64 = QUEUE_CAPACITY_MAX as u64;
@@ -43,6 +43,10 @@ pub enum Command {
     Serve(ServeArgs),
     /// Says what a node is told: each value in force, and where it comes from
     Config(ConfigCommandArgs),
+
+    /// What is asked of a node that runs elsewhere.
+    #[command(flatten)]
+    Client(crate::client::ClientCommand),
 
     /// The compiler's half of this program; only another latent can make use of it
     #[command(name = latent_wasmtime::COMPILE_COMMAND, hide = true)]
@@ -151,7 +155,11 @@ Examples:
   latent serve --config latent.toml --log-format json
   latent config --example > latent.toml";
 
-fn parse_media_type(text: &str) -> Result<MediaType, String> {
+/// The media type called `text`.
+///
+/// # Errors
+/// Both that there are.
+pub fn parse_media_type(text: &str) -> Result<MediaType, String> {
     MediaType::parse(text)
         .ok_or_else(|| format!("expected {} or {}", MediaType::Json.as_str(), MediaType::OctetStream.as_str()))
 }

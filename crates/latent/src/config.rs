@@ -80,7 +80,8 @@ pub fn config(args: &ConfigCommandArgs) -> Exit {
             Err(failure) => return terminal::failure(&failure),
         }
     };
-    terminal::to_stdout(printed.as_bytes()).map_or_else(|lost| terminal::lost_output(&lost, Exit::Success), |()| Exit::Success)
+    terminal::to_stdout(printed.as_bytes())
+        .map_or_else(|lost| terminal::lost_output(&lost, Exit::Success), |()| Exit::Success)
 }
 
 /// Reads what the flags name.

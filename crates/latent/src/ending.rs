@@ -14,6 +14,10 @@ pub enum Exit {
     LocalFailure,
     /// An activation failed.
     ActivationFailed,
+    /// The node has no such object, or none that the caller may see.
+    NotFound,
+    /// The node did not answer.
+    Transport,
     /// The command line asks for what there is not.
     Usage,
     /// A signal ended the command early.
@@ -29,6 +33,8 @@ impl Exit {
             Self::Usage => 2,
             Self::DeclaredError => 3,
             Self::ActivationFailed => 4,
+            Self::Transport => 5,
+            Self::NotFound => 6,
             Self::Interrupted => 130,
         }
     }
@@ -56,6 +62,11 @@ impl Failure {
     /// Wrong usage that only the component could tell.
     pub fn usage(sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), exit: Exit::Usage }
+    }
+
+    /// A failure with an exit code of its own.
+    pub fn with(exit: Exit, sentence: impl Into<String>) -> Self {
+        Self { sentence: sentence.into(), exit }
     }
 
     /// The exit code.

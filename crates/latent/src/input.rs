@@ -74,6 +74,22 @@ pub fn arguments(given: Option<&str>, media_type: MediaType, bytes_max: usize) -
     Ok(Arguments { payload: Payload { media_type, bytes: Bytes::from(bytes) }, named })
 }
 
+/// Reads a file of at most `bytes_max`.
+///
+/// # Errors
+/// One sentence with the path and what is wrong.
+pub fn file(path: &Path, bytes_max: u64) -> Result<Vec<u8>, Failure> {
+    let shown = path.display();
+    let bytes = File::open(path).and_then(|file| read_bounded(file, bytes_max));
+    let bytes = bytes.map_err(|error| unreadable(&shown, &error))?;
+    if bytes.len() as u64 > bytes_max {
+        return Err(Failure::local(format!(
+            "{shown} has more than {bytes_max} bytes, which is all that is read of it"
+        )));
+    }
+    Ok(bytes)
+}
+
 /// Reads at most one byte more than `bytes_max`.
 fn read_bounded(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();

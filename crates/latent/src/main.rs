@@ -2,6 +2,7 @@
 
 mod check;
 mod cli;
+mod client;
 mod config;
 mod ending;
 mod errors;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     match Cli::try_parse() {
         Ok(Cli { command: Command::Run(args) }) => run::run(&args).into(),
         Ok(Cli { command: Command::Check(args) }) => check::check(&args).into(),
+        Ok(Cli { command: Command::Client(command) }) => client::run(&command).into(),
         Ok(Cli { command: Command::Config(args) }) => config::config(&args).into(),
         Ok(Cli { command: Command::Serve(args) }) => serve::serve(&args).into(),
         Ok(Cli { command: Command::CompileComponent }) => latent_wasmtime::compile_child(),

@@ -14,10 +14,7 @@ use latent_node::access::{
 };
 use latent_node::logs::{LogBook, LogBookConfig};
 use latent_node::operations::{NodeOperations, NodeOperationsParts};
-use latent_node::{
-    CleanupDriver, CleanupSupervisor, LocalActivationManager, LocalActivationManagerParts,
-    Observers,
-};
+use latent_node::{CleanupDriver, CleanupSupervisor, LocalActivationManager, LocalActivationManagerParts, Observers};
 use latent_scheduler::CellPool;
 use latent_scheduler::admission::{Admission, AdmissionConfig, QuotaLedger};
 use latent_storage::{Storage, StorageOptions};
@@ -78,8 +75,7 @@ impl Node {
     ) -> Result<(Self, CleanupDriver), PlatformError> {
         let places = Places::of(config);
         let logs = Arc::new(LogBook::new(logs(config), Arc::clone(clock))?);
-        let backend =
-            Arc::new(WasmtimeBackend::with_preparation(sizes::engine(config), preparation, logs.clone())?);
+        let backend = Arc::new(WasmtimeBackend::with_preparation(sizes::engine(config), preparation, logs.clone())?);
         let options = StorageOptions {
             limits: sizes::storage(config),
             catalog: CatalogLimits::default(),

@@ -1,10 +1,11 @@
-//! `latent run` from outside: the real binary, its output and its exit codes.
+//! The commands that need no running node, from outside: the real binary, its output and its exit codes.
 
 mod bad_component;
 mod bad_request;
 mod bytes;
 mod caching;
 mod check;
+mod client;
 mod failures;
 mod interrupt;
 mod lifecycle;

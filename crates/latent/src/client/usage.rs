@@ -58,11 +58,11 @@ impl Moment {
         })
     }
 
-    /// The time; what is longer ago than can be expressed is the year 1970.
+    /// The time; what is longer ago than the year 1970 is that.
     fn at(self, now: SystemTime) -> SystemTime {
         match self {
             Self::At(at) => at,
-            Self::Ago(ago) => now.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH),
+            Self::Ago(ago) => now.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH).max(SystemTime::UNIX_EPOCH),
         }
     }
 }

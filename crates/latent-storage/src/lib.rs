@@ -51,11 +51,7 @@ mod writer;
 pub use backup::{Verified, restore, restore_on, verify, verify_on};
 pub use limits::{StorageLimits, StorageOptions};
 pub use record::ReleaseRecord;
-<<<<<<< HEAD
 pub use secrets::{SecretDirectory, SecretRefusal, secret_directory_name};
-pub use storage::{Collected, Published, ReleasePage, Storage, StorageInventory, Usage};
-=======
 pub use storage::{
     Collected, DOCUMENT_NAME_BYTES_MAX, DocumentEdit, Published, ReleasePage, Storage, StorageInventory, Usage,
 };
->>>>>>> acc

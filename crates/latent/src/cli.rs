@@ -46,7 +46,7 @@ pub enum Command {
 
     /// What is asked of a node that runs elsewhere.
     #[command(flatten)]
-    Client(crate::client::ClientCommand),
+    Client(Box<crate::client::ClientCommand>),
 
     /// The compiler's half of this program; only another latent can make use of it
     #[command(name = latent_wasmtime::COMPILE_COMMAND, hide = true)]

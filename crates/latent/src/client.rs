@@ -120,14 +120,15 @@ fn ask(command: &ClientCommand, node: &NodeArgs) -> Result<Exit, Failure> {
         let stop = StopSwitch::new();
         stop.flip_on_signal().map_err(|error| Failure::local(format!("cannot catch signals: {error}")))?;
         let session = Session::open(node)?;
-        let ended = match command {
+        let ended = if let ClientCommand::Invoke(args) = command {
             // It has more to do at a signal than to end.
-            ClientCommand::Invoke(args) => invoke::run(args, &session, &stop).await,
-            _ => tokio::select! {
+            invoke::run(args, &session, &stop).await
+        } else {
+            tokio::select! {
                 biased;
                 () = stop.on() => Ok(Exit::Interrupted),
                 ended = perform(command, &session) => ended,
-            },
+            }
         };
         Ok(ended.unwrap_or_else(|ended| tell(&session, &ended)))
     });

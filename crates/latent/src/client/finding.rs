@@ -30,11 +30,11 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Node")]
 pub struct NodeArgs {
-    /// Where the node takes invocations [default: as the nearest .latent directory says, or http://127.0.0.1:7070]
+    /// Where the node takes invocations [default: as the nearest .latent directory says, or `http://127.0.0.1:7070`]
     #[arg(long, value_name = "URL", global = true)]
     pub invoke_url: Option<String>,
 
-    /// Where the node is managed and watched [default: as the nearest .latent directory says, or http://127.0.0.1:7071]
+    /// Where the node is managed and watched [default: as the nearest .latent directory says, or `http://127.0.0.1:7071`]
     #[arg(long, value_name = "URL", global = true)]
     pub control_url: Option<String>,
 

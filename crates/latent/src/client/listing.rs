@@ -28,8 +28,8 @@ pub struct PageAsk {
 /// The rows of a list so far.
 #[derive(Debug)]
 pub struct Rows<T> {
-    rows: Vec<T>,
-    rows_max: usize,
+    so_far: Vec<T>,
+    wanted_max: usize,
     token: String,
     is_begun: bool,
 }
@@ -37,12 +37,12 @@ pub struct Rows<T> {
 impl<T> Rows<T> {
     /// No row yet, of at most as many as `limit` says.
     pub fn new(limit: &LimitArgs) -> Self {
-        Self { rows: Vec::new(), rows_max: limit.limit as usize, token: String::new(), is_begun: false }
+        Self { so_far: Vec::new(), wanted_max: limit.limit as usize, token: String::new(), is_begun: false }
     }
 
     /// The next page to ask for; `None` when all rows are there, or as many as are wanted.
     pub fn next(&self) -> Option<PageAsk> {
-        let wanted = self.rows_max - self.rows.len();
+        let wanted = self.wanted_max - self.so_far.len();
         if wanted == 0 || (self.is_begun && self.token.is_empty()) {
             return None;
         }
@@ -52,8 +52,8 @@ impl<T> Rows<T> {
 
     /// Takes a page. A node that repeats a page token would never come to an end: there the list ends.
     pub fn take(&mut self, page: Vec<T>, next_page_token: String) {
-        let wanted = self.rows_max - self.rows.len();
-        self.rows.extend(page.into_iter().take(wanted));
+        let wanted = self.wanted_max - self.so_far.len();
+        self.so_far.extend(page.into_iter().take(wanted));
         let repeated = self.is_begun && next_page_token == self.token;
         self.token = if repeated { String::new() } else { next_page_token };
         self.is_begun = true;
@@ -62,7 +62,7 @@ impl<T> Rows<T> {
     /// The rows, and whether there are more.
     pub fn finish(self) -> (Vec<T>, bool) {
         let more = !self.token.is_empty();
-        (self.rows, more)
+        (self.so_far, more)
     }
 }
 

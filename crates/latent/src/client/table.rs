@@ -50,6 +50,7 @@ pub struct Facts(Vec<(&'static str, String)>);
 
 impl Facts {
     /// Adds a fact, unless there is nothing to say.
+    #[expect(clippy::needless_pass_by_value, reason = "what is shown is made where it is passed")]
     pub fn with(mut self, name: &'static str, value: impl ToString) -> Self {
         let value = value.to_string();
         if !value.is_empty() {

@@ -8,7 +8,7 @@ use crate::cli::{Cli, Command};
 fn parse(line: &str) -> Result<ClientCommand, String> {
     let words = std::iter::once("latent").chain(line.split_whitespace());
     match Cli::try_parse_from(words).map_err(|told| told.to_string())?.command {
-        Command::Client(command) => Ok(command),
+        Command::Client(command) => Ok(*command),
         other => panic!("{line} was read as {other:?}"),
     }
 }

@@ -102,7 +102,8 @@ mod tests {
         for licence in ["MIT", "MIT OR GPL-3.0-only", "MIT/Apache-2.0", "Apache-2.0 WITH LLVM-exception OR GPL-2.0"] {
             assert!(fine(licence), "{licence}");
         }
-        for licence in ["", "GPL-3.0-only", "MIT AND GPL-3.0-only", "no licence at all", "GPL-2.0 WITH LLVM-exception"] {
+        for licence in ["", "GPL-3.0-only", "MIT AND GPL-3.0-only", "no licence at all", "GPL-2.0 WITH LLVM-exception"]
+        {
             assert!(!fine(licence), "{licence}");
         }
     }

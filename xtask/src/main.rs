@@ -44,7 +44,9 @@ fn main() -> ExitCode {
             println!("{summary}");
             ExitCode::SUCCESS
         }),
-        ("tidy" | "conformance" | "licences", _) => return usage(&format!("`{command}` does not take `{}`", rest.join(" "))),
+        ("tidy" | "conformance" | "licences", _) => {
+            return usage(&format!("`{command}` does not take `{}`", rest.join(" ")));
+        }
         ("endurance", _) => cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "endurance"], rest),
         ("lifecycle", _) => {
             cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "lifecycle-endurance"], rest)

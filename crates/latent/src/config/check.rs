@@ -2,6 +2,7 @@
 //!
 //! Invariant: a configuration that passes makes a node, as far as that depends on the configuration.
 
+use super::kinds::ByteSize;
 use latent_activation::LocalActivationJournalConfig;
 
 use super::settings::{Config, ListenerSettings};
@@ -37,10 +38,9 @@ fn cells(config: &Config) -> Result<(), String> {
             "cells.*.count and cells.*.queue make room for {capacity} activations; at most {CAPACITY_MAX} can be under way"
         ));
     }
-    let mut least = None;
+    let mut least: Option<(&str, ByteSize)> = None;
     for (class, cells) in config.classes() {
         if let Some((smaller, memory)) = least.filter(|(_, memory)| *memory >= cells.memory) {
-            let _: &str = smaller;
             return Err(format!(
                 "cells.{smaller}.memory is {} bytes, cells.{class}.memory only {}; a larger class has more",
                 memory.0, cells.memory.0

@@ -14,8 +14,8 @@ use latent_scheduler::fair::QUEUE_CAPACITY_MAX;
 
 use crate::config::ConfigCommandArgs;
 use crate::preparing::CacheArgs;
-use crate::serve::ServeArgs;
 use crate::quantities::{parse_duration, parse_fuel, parse_memory, parse_size};
+use crate::serve::ServeArgs;
 
 /// The most activations in flight: as many as a queue has places. Each that waits costs a few kilobytes.
 const CONCURRENCY_MAX: u64 = QUEUE_CAPACITY_MAX as u64;

@@ -25,7 +25,8 @@ use crate::cli::OutputForm;
 use crate::ending::{Exit, Failure};
 use crate::terminal;
 
-pub use effective::{Effective, Origin};
+pub use effective::Effective;
+use effective::Origin;
 pub use kinds::PressureSource;
 pub use settings::{CellsConfig, Config, ListenerSettings};
 
@@ -80,13 +81,15 @@ pub fn config(args: &ConfigCommandArgs) -> Exit {
             Err(failure) => return terminal::failure(&failure),
         }
     };
-    terminal::to_stdout(printed.as_bytes()).map_or_else(|lost| terminal::lost_output(&lost, Exit::Success), |()| Exit::Success)
+    terminal::to_stdout(printed.as_bytes())
+        .map_or_else(|lost| terminal::lost_output(&lost, Exit::Success), |()| Exit::Success)
 }
 
 /// Reads what the flags name.
 ///
 /// # Errors
 /// One sentence: which file and line, or which flag; which key; what was expected.
+#[expect(clippy::disallowed_methods, reason = "this is where the configuration is parsed")]
 pub fn load(args: &ConfigArgs) -> Result<Effective, Failure> {
     let variable = std::env::var(OTLP_VARIABLE).ok().filter(|text| !text.is_empty());
     read(args, variable.as_deref()).map_err(Failure::local)

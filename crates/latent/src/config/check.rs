@@ -20,7 +20,9 @@ pub fn check(config: &Config) -> Result<(), String> {
     listener("listeners.control", &config.control, config.insecure)?;
     let (invoke, control) = (config.invoke.address, config.control.address);
     if invoke == control && invoke.port() != 0 {
-        return Err(format!("listeners.invoke.address and listeners.control.address are both {invoke}; set another port for one"));
+        return Err(format!(
+            "listeners.invoke.address and listeners.control.address are both {invoke}; set another port for one"
+        ));
     }
     Ok(())
 }
@@ -38,7 +40,6 @@ fn cells(config: &Config) -> Result<(), String> {
     let mut least = None;
     for (class, cells) in config.classes() {
         if let Some((smaller, memory)) = least.filter(|(_, memory)| *memory >= cells.memory) {
-            let _: &str = smaller;
             return Err(format!(
                 "cells.{smaller}.memory is {} bytes, cells.{class}.memory only {}; a larger class has more",
                 memory.0, cells.memory.0
@@ -73,7 +74,9 @@ fn listener(name: &str, listener: &ListenerSettings, insecure: bool) -> Result<(
         (Some(_), None) => return Err(format!("{name}.tls.certificate is set and {name}.tls.key is not; set both")),
         (None, Some(_)) => return Err(format!("{name}.tls.key is set and {name}.tls.certificate is not; set both")),
         (None, None) if tls_client_ca.is_some() => {
-            return Err(format!("{name}.tls.client_ca is set without {name}.tls.certificate; clients show theirs over TLS only"));
+            return Err(format!(
+                "{name}.tls.client_ca is set without {name}.tls.certificate; clients show theirs over TLS only"
+            ));
         }
         (None, None) if !address.ip().is_loopback() && !insecure => {
             return Err(format!(

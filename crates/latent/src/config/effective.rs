@@ -63,7 +63,8 @@ impl Effective {
     /// The first line that is wrong: which key, what stands there, what is expected.
     pub fn take_file(&mut self, path: &Path, text: &str) -> Result<(), String> {
         let at: Arc<Path> = path.into();
-        let entries = document::read(text).map_err(|wrong| format!("{}:{}: {}", path.display(), wrong.line, wrong.sentence))?;
+        let entries =
+            document::read(text).map_err(|wrong| format!("{}:{}: {}", path.display(), wrong.line, wrong.sentence))?;
         let base = path.parent().map(PathBuf::from).unwrap_or_default();
         for entry in entries {
             let origin = Origin::File { path: Arc::clone(&at), line: entry.line };
@@ -135,7 +136,9 @@ impl Effective {
 /// The bounds of `key` as its values are written.
 pub fn range(key: &Key, (min, max): (u64, u64)) -> String {
     let mut config = Config::default();
-    let is_duration = (key.field)(&mut config).written().is_some_and(|text| text.starts_with('"') && text.ends_with("s\"") || text.ends_with("m\""));
+    let is_duration = (key.field)(&mut config)
+        .written()
+        .is_some_and(|text| text.starts_with('"') && text.ends_with("s\"") || text.ends_with("m\""));
     let unit = if is_duration { " milliseconds" } else { "" };
     format!("{min} to {max}{unit}")
 }
@@ -149,7 +152,9 @@ fn unknown(name: &str) -> String {
     let section = name.rsplit_once('.').map_or("", |(section, _)| section);
     let mut known: Vec<_> = KEYS
         .iter()
-        .filter_map(|key| if section.is_empty() { Some(key.name) } else { key.name.strip_prefix(section)?.strip_prefix('.') })
+        .filter_map(
+            |key| if section.is_empty() { Some(key.name) } else { key.name.strip_prefix(section)?.strip_prefix('.') },
+        )
         .map(|rest| rest.split_once('.').map_or(rest, |(first, _)| first))
         .collect();
     known.dedup();

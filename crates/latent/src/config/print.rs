@@ -27,7 +27,10 @@ fn text(rows: &[Row]) -> String {
 
 /// `{"key", "value", "origin"}`; the value as a file would have it, numbers and switches as such.
 fn json(row: &Row) -> String {
-    let value = row.value.as_ref().map(|value| serde_json::from_str::<serde_json::Value>(value).unwrap_or_else(|_| value.as_str().into()));
+    let value = row
+        .value
+        .as_ref()
+        .map(|value| serde_json::from_str::<serde_json::Value>(value).unwrap_or_else(|_| value.as_str().into()));
     let object = serde_json::json!({"key": row.key, "value": value, "origin": row.origin.to_string()});
     format!("{object}\n")
 }

@@ -16,18 +16,15 @@ const FIELDS: &str = "live, queued, fuel, memory, payload, priority, disk";
 ///
 /// # Errors
 /// What is wrong, and what is expected instead.
-pub fn take(
-    tenants: &mut BTreeMap<TenantId, TenantQuota>,
-    path: &[String],
-    literal: &Literal,
-) -> Result<(), String> {
+pub fn take(tenants: &mut BTreeMap<TenantId, TenantQuota>, path: &[String], literal: &Literal) -> Result<(), String> {
     let (name, field) = match (path, literal) {
         ([], Literal::Section) => return Ok(()),
         ([name], Literal::Section) => (name, None),
         ([name, field], _) => (name, Some(field.as_str())),
         _ => return Err(format!("tenants is written as sections [tenants.NAME] with the keys {FIELDS}")),
     };
-    let tenant = TenantId::new(name.as_str()).map_err(|wrong| format!("tenants.{name:?} is no name of a tenant: {wrong}"))?;
+    let tenant =
+        TenantId::new(name.as_str()).map_err(|wrong| format!("tenants.{name:?} is no name of a tenant: {wrong}"))?;
     let quota = tenants.entry(tenant).or_default();
     let Some(field) = field else { return Ok(()) };
     let refused = |expected: String| format!("tenants.{name}.{field} is {}; expected {expected}", literal.told());

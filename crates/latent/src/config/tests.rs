@@ -57,11 +57,17 @@ fn every_value_is_read_again_as_it_is_shown() {
 #[test]
 fn a_value_is_refused_with_its_file_line_key_and_what_is_expected() {
     for (text, wanted) in [
-        ("[limits]\nfuel = \"many\"", "/etc/latent.toml:2: limits.fuel is \"many\"; expected a whole number without a unit"),
+        (
+            "[limits]\nfuel = \"many\"",
+            "/etc/latent.toml:2: limits.fuel is \"many\"; expected a whole number without a unit",
+        ),
         ("[limits]\n\nfuel = 0", "/etc/latent.toml:3: limits.fuel is 0; expected 1 to 9223372036854775807"),
         ("[limits]\nwall = 30", "/etc/latent.toml:2: limits.wall is 30; expected a duration such as \"30s\""),
         ("[limits]\ncleanup_grace = \"2s\"", "limits.cleanup_grace is \"2s\"; expected 1 to 1000 milliseconds"),
-        ("[limits]\npayload = \"64 apples\"", "limits.payload is \"64 apples\"; expected bytes, or a whole number with a unit"),
+        (
+            "[limits]\npayload = \"64 apples\"",
+            "limits.payload is \"64 apples\"; expected bytes, or a whole number with a unit",
+        ),
         ("[listeners]\ninsecure = \"yes\"", "listeners.insecure is \"yes\"; expected true or false"),
         ("[listeners.invoke]\naddress = \"localhost\"", "expected an IP address with a port"),
         ("[pressure]\nsource = \"cgroup\"", "expected \"psi\" or \"none\""),
@@ -96,7 +102,10 @@ fn contradictions_name_the_keys() {
         ("[listeners.invoke]\naddress = \"0.0.0.0:7070\"", &["listeners.invoke.tls.certificate", "listeners.insecure"]),
         ("[listeners.control.tls]\nkey = \"k\"", &["listeners.control.tls.key", "listeners.control.tls.certificate"]),
         ("[listeners.control.tls]\nclient_ca = \"k\"", &["listeners.control.tls.client_ca"]),
-        ("[listeners.control]\naddress = \"127.0.0.1:7070\"", &["listeners.invoke.address", "listeners.control.address"]),
+        (
+            "[listeners.control]\naddress = \"127.0.0.1:7070\"",
+            &["listeners.invoke.address", "listeners.control.address"],
+        ),
         ("[listeners.control]\nconnections = 1", &["listeners.control.connections_per_peer"]),
     ] {
         let told = refusal(text);
@@ -109,7 +118,12 @@ fn contradictions_name_the_keys() {
 fn tenants_have_quotas_and_only_those_keys() {
     let effective = file("[tenants.acme]\nlive = 3\nmemory = \"1Gi\"\npriority = 9\n[tenants.dev]").unwrap();
     let quotas: Vec<_> = effective.config.tenants.iter().map(|(name, quota)| (name.as_str(), *quota)).collect();
-    let acme = latent_node::access::TenantQuota { live: Some(3), memory_bytes: Some(1 << 30), priority: Some(9), ..Default::default() };
+    let acme = latent_node::access::TenantQuota {
+        live: Some(3),
+        memory_bytes: Some(1 << 30),
+        priority: Some(9),
+        ..Default::default()
+    };
     assert_eq!(quotas, [("acme", acme), ("dev", latent_node::access::TenantQuota::default())]);
     assert!(refusal("[tenants.acme]\nlives = 3").contains("in [tenants.acme] are: live, queued"));
     assert!(refusal("[tenants.acme]\npriority = 256").contains("expected 0 to 255"));
@@ -122,18 +136,32 @@ fn each_value_shows_where_it_comes_from() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("latent.toml");
     std::fs::write(&path, "data_dir = \"d\"\n\n[limits]\nfuel = 5\n[tenants.acme]\nlive = 2\n").unwrap();
-    let args = ConfigArgs { config: Some(path.clone()), invoke: Some("127.0.0.1:0".parse().unwrap()), ..ConfigArgs::default() };
+    let args = ConfigArgs {
+        config: Some(path.clone()),
+        invoke: Some("127.0.0.1:0".parse().unwrap()),
+        ..ConfigArgs::default()
+    };
     let effective = read(&args, Some("http://collector:4317")).unwrap();
     assert_eq!(effective.config.data_dir, dir.path().join("d"));
     let told = print::print(&effective.rows(), OutputForm::Text);
-    let line = |key: &str| told.lines().find(|line| line.starts_with(key)).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let line = |key: &str| {
+        told.lines()
+            .find(|line| line.starts_with(key))
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+    };
     assert_eq!(line("limits.fuel"), Some(format!("limits.fuel = 5 # {}:4", path.display())));
     assert_eq!(line("limits.wall"), Some("limits.wall = \"1m\" # default".to_owned()));
-    assert_eq!(line("listeners.invoke.address"), Some("listeners.invoke.address = \"127.0.0.1:0\" # --invoke".to_owned()));
+    assert_eq!(
+        line("listeners.invoke.address"),
+        Some("listeners.invoke.address = \"127.0.0.1:0\" # --invoke".to_owned())
+    );
     assert_eq!(line("tenants.acme.live"), Some(format!("tenants.acme.live = 2 # {}:6", path.display())));
     assert!(line("telemetry.otlp_endpoint").unwrap().ends_with("# $OTEL_EXPORTER_OTLP_ENDPOINT"));
     let json = print::print(&effective.rows(), OutputForm::Json);
-    assert!(json.lines().any(|line| line.contains("\"key\":\"limits.fuel\"") && line.contains("\"value\":5")), "{json}");
+    assert!(
+        json.lines().any(|line| line.contains("\"key\":\"limits.fuel\"") && line.contains("\"value\":5")),
+        "{json}"
+    );
 }
 
 #[test]

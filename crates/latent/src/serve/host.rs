@@ -65,7 +65,7 @@ impl Host {
 
     /// Who is told of every end.
     pub fn observers(&self) -> Vec<Arc<dyn ActivationObserver>> {
-        let mut observers: Vec<Arc<dyn ActivationObserver>> = 
+        let mut observers: Vec<Arc<dyn ActivationObserver>> =
             vec![self.logs.clone(), self.usage.clone(), self.metrics.clone()];
         observers.extend(self.spans.clone().map(|spans| spans as Arc<dyn ActivationObserver>));
         observers

@@ -70,7 +70,8 @@ async fn stale_images(node: &Arc<Node>) -> VecDeque<(Sha256Digest, TenantId)> {
 fn owners(node: &Node) -> HashMap<Sha256Digest, TenantId> {
     let view = node.storage.view();
     let tenants = node.registry_tenants();
-    let deployments = tenants.iter().flat_map(|tenant| view.of_tenant(tenant).map(move |deployment| (deployment, tenant)));
+    let deployments =
+        tenants.iter().flat_map(|tenant| view.of_tenant(tenant).map(move |deployment| (deployment, tenant)));
     deployments.map(|(deployment, tenant)| (deployment.release().digest(), tenant.clone())).collect()
 }
 
@@ -88,7 +89,9 @@ fn rebuild(node: &Node, stale: &mut VecDeque<(Sha256Digest, TenantId)>) {
 async fn collect(node: &Arc<Node>) {
     let storage = node.storage.clone();
     match tokio::task::spawn_blocking(move || storage.collect()).await {
-        Ok(Ok(collected)) if collected.files > 0 => tracing::info!(files = collected.files, "removed components nobody has"),
+        Ok(Ok(collected)) if collected.files > 0 => {
+            tracing::info!(files = collected.files, "removed components nobody has")
+        }
         Ok(Err(error)) => tracing::warn!(%error, "components that nobody has are still there"),
         _ => {}
     }

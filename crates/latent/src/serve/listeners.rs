@@ -72,12 +72,7 @@ impl Listening {
     ///
     /// # Errors
     /// `internal`, for a defect of the build.
-    pub fn begin(
-        node: &Node,
-        config: &Config,
-        invoke: Prepared,
-        control: Prepared,
-    ) -> Result<Self, PlatformError> {
+    pub fn begin(node: &Node, config: &Config, invoke: Prepared, control: Prepared) -> Result<Self, PlatformError> {
         let transport_timeout_max = config.limits.wall.max(ApiConfig::default().transport_timeout_max);
         let api = Arc::new(Api::new(ports(node), ApiConfig { transport_timeout_max, ..ApiConfig::default() }));
         let edges = EdgeConfig { open_metrics: config.metrics_open };

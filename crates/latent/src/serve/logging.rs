@@ -14,7 +14,8 @@ pub enum LogFormat {
 
 /// Writes events of level info and above to standard error from now on.
 pub fn begin(format: LogFormat) {
-    let to_stderr = tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(LevelFilter::INFO).with_ansi(false);
+    let to_stderr =
+        tracing_subscriber::fmt().with_writer(std::io::stderr).with_max_level(LevelFilter::INFO).with_ansi(false);
     // A second call would come from the same process, whose events are written already.
     let _begun = match format {
         LogFormat::Text => to_stderr.try_init(),

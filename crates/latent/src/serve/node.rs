@@ -8,16 +8,13 @@ use std::time::Instant;
 
 use latent_activation::{LocalActivationJournal, RandomActivationIdSource};
 use latent_catalog::CatalogLimits;
-use latent_core::{CellClass, PlatformError, SystemWallClock, TenantId, WallClock};
+use latent_core::{PlatformError, SystemWallClock, TenantId, WallClock};
 use latent_node::access::{
     Tenant, TenantDirectory as _, TenantRegistry, TenantRegistryConfig, TenantRegistryParts, policy,
 };
 use latent_node::logs::{LogBook, LogBookConfig};
 use latent_node::operations::{NodeOperations, NodeOperationsParts};
-use latent_node::{
-    CleanupDriver, CleanupSupervisor, LocalActivationManager, LocalActivationManagerParts,
-    Observers,
-};
+use latent_node::{CleanupDriver, CleanupSupervisor, LocalActivationManager, LocalActivationManagerParts, Observers};
 use latent_scheduler::CellPool;
 use latent_scheduler::admission::{Admission, AdmissionConfig, QuotaLedger};
 use latent_storage::{Storage, StorageOptions};
@@ -78,8 +75,7 @@ impl Node {
     ) -> Result<(Self, CleanupDriver), PlatformError> {
         let places = Places::of(config);
         let logs = Arc::new(LogBook::new(logs(config), Arc::clone(clock))?);
-        let backend =
-            Arc::new(WasmtimeBackend::with_preparation(sizes::engine(config), preparation, logs.clone())?);
+        let backend = Arc::new(WasmtimeBackend::with_preparation(sizes::engine(config), preparation, logs.clone())?);
         let options = StorageOptions {
             limits: sizes::storage(config),
             catalog: CatalogLimits::default(),
@@ -104,11 +100,10 @@ impl Node {
         };
         let manager = Arc::new(LocalActivationManager::new(parts, sizes::manager(config))?);
         let (supervisor, driver) = CleanupSupervisor::new(sizes::supervisor(config))?;
-        let as_ports = |(class, pool): (CellClass, Arc<_>)| -> (CellClass, Arc<dyn CellPool>) { (class, pool) };
         let operations = NodeOperations::new(NodeOperationsParts {
             manager: manager.clone(),
             supervisor: supervisor.clone(),
-            pools: pools.into_iter().map(|(class, pool)| as_ports((class, pool))).collect(),
+            pools: pools.into_iter().map(|(class, pool)| (class, pool as Arc<dyn CellPool>)).collect(),
             host: host.clone(),
             started_at: clock.now(),
             grace: config.shutdown_grace,

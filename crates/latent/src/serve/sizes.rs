@@ -123,10 +123,7 @@ pub fn manager(config: &Config) -> LocalActivationManagerConfig {
 
 /// A slot for each activation that may be under way.
 pub fn supervisor(config: &Config) -> CleanupSupervisorConfig {
-    CleanupSupervisorConfig {
-        continuations_max: whole(config.capacity()),
-        cleanup_grace: config.limits.cleanup_grace,
-    }
+    CleanupSupervisorConfig { continuations_max: whole(config.capacity()), cleanup_grace: config.limits.cleanup_grace }
 }
 
 /// Where things are in the data directory.

@@ -81,11 +81,7 @@ impl RegistryStore for Stores {
         let edits: Vec<_> = change
             .documents
             .iter()
-            .map(|document| DocumentEdit {
-                kind: document.kind,
-                key: &document.key,
-                value: document.value.as_deref(),
-            })
+            .map(|document| DocumentEdit { kind: document.kind, key: &document.key, value: document.value.as_deref() })
             .collect();
         self.storage.put_documents(&edits, &change.disk_quotas)
     }

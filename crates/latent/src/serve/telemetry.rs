@@ -7,8 +7,8 @@ use std::time::Duration;
 use latent_core::ActivationOutcome;
 use latent_node::{ActivationEnd, ActivationObserver};
 use opentelemetry::trace::{
-    Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId, TraceState, Tracer as _,
-    TracerProvider as _,
+    Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId, TraceState,
+    Tracer as _, TracerProvider as _,
 };
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _};
@@ -55,8 +55,10 @@ impl ActivationObserver for Spans {
         let last = end.progress.last();
         let Some(began_at) = last.at.checked_sub(last.since_start) else { return };
         let correlation = end.lineage.correlation();
-        let of_caller = correlation.and_then(|with| Some(parent(with.trace_parent.as_deref()?, with.trace_state.as_deref())));
-        let context = of_caller.flatten().map_or_else(Context::new, |span| Context::new().with_remote_span_context(span));
+        let of_caller =
+            correlation.and_then(|with| Some(parent(with.trace_parent.as_deref()?, with.trace_state.as_deref())));
+        let context =
+            of_caller.flatten().map_or_else(Context::new, |span| Context::new().with_remote_span_context(span));
         let builder = self.tracer.span_builder("activation").with_kind(SpanKind::Server).with_start_time(began_at);
         let mut span = self.tracer.build_with_context(builder.with_attributes(attributes(end)), &context);
         for event in end.progress.events().filter(|event| event.terminal.is_none()) {
@@ -115,7 +117,10 @@ mod tests {
     #[test]
     fn a_callers_span_is_read_as_the_standard_has_it() {
         let span = parent(&format!("00-{TRACE}-00f067aa0ba902b7-01"), Some("vendor=value")).unwrap();
-        assert_eq!((span.trace_id().to_string(), span.span_id().to_string()), (TRACE.into(), "00f067aa0ba902b7".into()));
+        assert_eq!(
+            (span.trace_id().to_string(), span.span_id().to_string()),
+            (TRACE.into(), "00f067aa0ba902b7".into())
+        );
         assert!(span.is_sampled() && span.is_remote());
         assert!(!parent(&format!("00-{TRACE}-00f067aa0ba902b7-00"), None).unwrap().is_sampled());
         assert!(parent(&format!("cc-{TRACE}-00f067aa0ba902b7-01-more"), None).is_some());

@@ -4,6 +4,7 @@
 
 use latent_activation::LocalActivationJournalConfig;
 
+use super::kinds::ByteSize;
 use super::settings::{Config, ListenerSettings};
 
 /// Activations under way for which the node has places everywhere.
@@ -37,7 +38,7 @@ fn cells(config: &Config) -> Result<(), String> {
             "cells.*.count and cells.*.queue make room for {capacity} activations; at most {CAPACITY_MAX} can be under way"
         ));
     }
-    let mut least = None;
+    let mut least: Option<(&str, ByteSize)> = None;
     for (class, cells) in config.classes() {
         if let Some((smaller, memory)) = least.filter(|(_, memory)| *memory >= cells.memory) {
             return Err(format!(

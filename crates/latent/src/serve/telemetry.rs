@@ -86,7 +86,7 @@ fn attributes(end: &ActivationEnd<'_>) -> Vec<KeyValue> {
         number("latent.bytes_out", end.bytes_out),
     ];
     attributes.extend(end.limit.map(|limit| text("latent.limit", limit.as_str())));
-    attributes.extend(end.resolved.map(|resolved| text("latent.revision", resolved.revision.as_str())));
+    attributes.extend(end.resolved.map(|resolved| text("latent.revision", &resolved.revision.to_string())));
     attributes
 }
 

@@ -12,9 +12,7 @@ use futures_util::future::BoxFuture;
 use latent_core::{CellClass, PlatformError};
 use latent_scheduler::{CellPool, CellPoolSnapshot};
 
-use super::{
-    BackupReport, NodeInventory, NodeLifecycle, NodeState, Operations, UsageQuery, UsageSum,
-};
+use super::{BackupReport, NodeInventory, NodeLifecycle, NodeState, Operations, UsageQuery, UsageSum};
 use crate::{CleanupSupervisor, LocalActivationManager};
 
 /// What a node's process has besides activations.

@@ -89,7 +89,7 @@ async fn live(config: Config, data: DataRuntime, asked: Asked) -> Result<Exit, F
     }
     tokio::select! {
         () = asked.times(1) => tracing::info!("asked to stop"),
-        () = failing.notified() => tracing::error!("too many cells are quarantined; the node ends, to be started again"),
+        () = failing.notified() => tracing::error!("too many quarantined cells; the node ends, to be started again"),
     }
     let is_failing = !asked.at_all();
     drop(state);

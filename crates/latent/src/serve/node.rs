@@ -51,8 +51,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Opens the data directory of `config` and makes a node of it. Blocks on the disk. The driver is to be spawned on the
-    /// data runtime.
+    /// Opens the data directory of `config` and makes a node of it. Blocks on the disk. The driver is to be spawned on
+    /// the data runtime.
     ///
     /// # Errors
     /// One sentence: which directory, file or setting it was, and what to do.

@@ -52,11 +52,8 @@ pub(crate) struct Counters {
     closing: AtomicBool,
 }
 
-pub(crate) enum Message {
-    Ended(Entry),
-    /// Wakes the writer, which then looks whether it is to end.
-    Close,
-}
+/// An end, or a wake for the writer, which then looks whether the log is being closed.
+pub(crate) type Message = Option<Entry>;
 
 /// Writes the usage log. An observer of the manager.
 pub struct UsageLog {
@@ -108,7 +105,7 @@ impl UsageLog {
         self.counters.closing.store(true, Ordering::Release);
         let Some(running) = self.running.lock().unwrap_or_else(PoisonError::into_inner).take() else { return true };
         // A full queue keeps the writer awake by itself.
-        let _full = self.queue.try_send(Message::Close);
+        let _full = self.queue.try_send(None);
         running.thread.thread().unpark();
         match running.done.recv_timeout(within) {
             Ok(()) | Err(RecvTimeoutError::Disconnected) => running.thread.join().is_ok(),
@@ -120,7 +117,7 @@ impl UsageLog {
 impl ActivationObserver for UsageLog {
     fn ended(&self, end: &ActivationEnd<'_>) {
         let closing = self.counters.closing.load(Ordering::Acquire);
-        if closing || self.queue.try_send(Message::Ended(Entry::of(end, &self.engine))).is_err() {
+        if closing || self.queue.try_send(Some(Entry::of(end, &self.engine))).is_err() {
             self.counters.dropped.fetch_add(1, Ordering::Relaxed);
             self.counters.untold.fetch_add(1, Ordering::Relaxed);
         }
@@ -131,7 +128,7 @@ impl Drop for UsageLog {
     /// Does not wait: the writer ends by itself once the queue is empty.
     fn drop(&mut self) {
         self.counters.closing.store(true, Ordering::Release);
-        let _full = self.queue.try_send(Message::Close);
+        let _full = self.queue.try_send(None);
         if let Some(running) = self.running.get_mut().unwrap_or_else(PoisonError::into_inner) {
             running.thread.thread().unpark();
         }

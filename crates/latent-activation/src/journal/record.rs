@@ -110,12 +110,11 @@ impl Record {
         let mut state = self.lock();
         self.course.set_watched();
         let progress = self.seen(&state);
-        let replaced = match state.waiting.iter_mut().find(|(other, _)| *other == key) {
-            Some((_, place)) => Some(std::mem::replace(place, waker)),
-            None => {
-                state.waiting.push((key, waker));
-                None
-            }
+        let replaced = if let Some((_, place)) = state.waiting.iter_mut().find(|(other, _)| *other == key) {
+            Some(std::mem::replace(place, waker))
+        } else {
+            state.waiting.push((key, waker));
+            None
         };
         drop(state);
         drop(replaced);

@@ -122,10 +122,7 @@ impl ActivationWatch {
     }
 
     fn answer(&self, progress: &Progress) -> Option<bool> {
-        match progress.last().sequence > self.seen {
-            true => Some(true),
-            false => progress.terminal().map(|_state| false),
-        }
+        if progress.last().sequence > self.seen { Some(true) } else { progress.terminal().map(|_state| false) }
     }
 }
 
@@ -137,6 +134,9 @@ impl Drop for ActivationWatch {
 
 impl fmt::Debug for ActivationWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ActivationWatch").field("activation", self.activation_id()).field("seen", &self.seen).finish()
+        f.debug_struct("ActivationWatch")
+            .field("activation", self.activation_id())
+            .field("seen", &self.seen)
+            .finish_non_exhaustive()
     }
 }

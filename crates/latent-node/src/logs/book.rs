@@ -105,6 +105,7 @@ impl LogBook {
 
     /// Lets go of the records whose time is over by `now`, and says how many activations they were of. Ends do the same
     /// little by little: this only gives memory back while nothing happens.
+    #[expect(clippy::must_use_candidate, reason = "it is called for its effect")]
     pub fn sweep(&self, now: Instant) -> usize {
         let mut gone = Vec::new();
         let swept = self.shared.lock().expire(now, usize::MAX, &mut gone);

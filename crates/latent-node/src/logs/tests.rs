@@ -86,6 +86,7 @@ fn next(stream: &mut BoxStream<'static, LogEntry>) -> Option<(String, u64)> {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "it is compared with what was read, if anything was")]
 fn some(messages: &[&str], dropped: u64) -> Option<(Vec<String>, u64)> {
     Some((messages.iter().map(ToString::to_string).collect(), dropped))
 }

@@ -92,7 +92,7 @@ impl Sampled {
             self.queued.get_or_create(&OfClass { class }).set(signed(pool.queue_depth as u64));
         }
         for (what, count) in &inventory.counts {
-            self.held.get_or_create(&OfThing { what: *what }).set(signed(*count));
+            self.held.get_or_create(&OfThing { what }).set(signed(*count));
         }
         if let Some(usage) = sample.usage {
             set(&self.usage_written, usage.written);

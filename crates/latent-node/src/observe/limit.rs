@@ -72,6 +72,8 @@ limits! {
     CompilerQueue = "compiler-queue",
     /// Time and room of one compilation.
     Compilation = "compilation",
+    /// Activations that may read their secrets at once.
+    SecretReads = "secret-reads",
     /// Activations on record.
     Journal = "journal",
     /// Activations that can outlive their transport.
@@ -130,6 +132,7 @@ impl Limit {
             "activation.ready-pins-exhausted" => Self::PreparedCode,
             "compiler.queue-full" => Self::CompilerQueue,
             "compiler.limit" => Self::Compilation,
+            "activation.secret-reads-exhausted" => Self::SecretReads,
             "activation.journal-full" => Self::Journal,
             "activation.continuations-exhausted" => Self::Continuations,
             "activation.registrations-exhausted" => Self::Registrations,

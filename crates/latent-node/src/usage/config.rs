@@ -29,7 +29,7 @@ impl Default for UsageLogConfig {
 
 impl UsageLogConfig {
     pub(super) fn check(&self) -> Result<(), PlatformError> {
-        let linger_ms = if self.linger.is_zero() { 0 } else { 1 };
+        let linger_ms = u64::from(!self.linger.is_zero());
         let rules = [
             ("queue_max", self.queue_max as u64, 1, 1 << 20),
             ("file_bytes_max", self.file_bytes_max, LINE_BYTES_MAX as u64, u64::MAX),

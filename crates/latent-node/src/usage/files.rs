@@ -29,7 +29,7 @@ pub(super) fn file_name(number: u64) -> String {
 pub(super) struct Files {
     directory: PathBuf,
     file_bytes_max: u64,
-    files_max: usize,
+    kept_max: usize,
     number: u64,
     file: Option<File>,
     /// Bytes of whole lines.
@@ -45,7 +45,7 @@ impl Files {
         Ok(Self {
             directory: directory.to_owned(),
             file_bytes_max: config.file_bytes_max,
-            files_max: config.files_max,
+            kept_max: config.files_max,
             number,
             file: None,
             end: 0,
@@ -105,7 +105,7 @@ impl Files {
 
     fn delete_oldest(&self) -> io::Result<()> {
         let numbers = numbers(&self.directory)?;
-        for number in &numbers[..numbers.len().saturating_sub(self.files_max)] {
+        for number in &numbers[..numbers.len().saturating_sub(self.kept_max)] {
             fs::remove_file(self.directory.join(file_name(*number)))?;
         }
         Ok(())

@@ -26,7 +26,7 @@ pub const SUMS_MAX: usize = 65_536;
 /// # Errors
 /// `unavailable`, detail `usage.io`, when the directory or a file in it cannot be read.
 pub fn sum(directory: &Path, query: &UsageQuery) -> Result<(Vec<UsageSum>, u64), PlatformError> {
-    let mut sums = Sums { query, sums: BTreeMap::new(), missing: 0 };
+    let mut sums = Sums { query, services: BTreeMap::new(), missing: 0 };
     let failed = |error: io::Error| unreadable(directory, &error);
     for number in numbers(directory).map_err(failed)? {
         match File::open(directory.join(file_name(number))) {
@@ -35,12 +35,12 @@ pub fn sum(directory: &Path, query: &UsageQuery) -> Result<(Vec<UsageSum>, u64),
             Err(error) => return Err(failed(error)),
         }
     }
-    Ok((sums.sums.into_values().map(OfService::done).collect(), sums.missing))
+    Ok((sums.services.into_values().map(OfService::done).collect(), sums.missing))
 }
 
 struct Sums<'q> {
     query: &'q UsageQuery,
-    sums: BTreeMap<(String, String), OfService>,
+    services: BTreeMap<(String, String), OfService>,
     missing: u64,
 }
 
@@ -90,11 +90,11 @@ impl Sums<'_> {
 
     fn add_to_sum(&mut self, read: &Read<'_>) {
         let key = (read.tenant.to_string(), read.service.to_string());
-        if self.sums.len() >= SUMS_MAX && !self.sums.contains_key(&key) {
+        if self.services.len() >= SUMS_MAX && !self.services.contains_key(&key) {
             self.missing += 1;
             return;
         }
-        let of = self.sums.entry(key).or_default();
+        let of = self.services.entry(key).or_default();
         if of.sum.activations == 0 {
             of.sum.tenant = read.tenant.to_string();
             of.sum.service = read.service.to_string();

@@ -141,7 +141,7 @@ fn files_rotate_by_size_the_oldest_go_and_a_restart_goes_on_counting() {
     }
     assert!(lines(directory.path()).last().unwrap().contains("\"activation\":\"a599\""));
     let (sums, missing) = sum(directory.path(), &UsageQuery::default()).unwrap();
-    assert_eq!((sums[0].activations as usize, missing), (lines(directory.path()).len(), 0));
+    assert_eq!((sums[0].activations, missing), (lines(directory.path()).len() as u64, 0));
 }
 
 #[test]

@@ -84,7 +84,7 @@ impl Writer {
     }
 
     fn take(&mut self, message: Message) {
-        let Message::Ended(entry) = message else { return };
+        let Some(entry) = message else { return };
         self.tell_dropped();
         entry.write(&mut self.batch);
         self.lines = (self.lines.0 + 1, self.lines.1 + 1);
@@ -102,6 +102,8 @@ impl Writer {
         if self.batch.is_empty() {
             return;
         }
+        // Looked at before the attempt, so that one is made after the log has been closed.
+        let closing = self.closing();
         match self.files.append(&self.batch) {
             Ok(()) => {
                 self.counters.written.fetch_add(self.lines.0, Ordering::Relaxed);
@@ -110,7 +112,7 @@ impl Writer {
             }
             Err(_counted) => {
                 self.counters.failures.fetch_add(1, Ordering::Relaxed);
-                if self.closing() {
+                if closing {
                     self.give_up();
                 } else {
                     self.linger(LINGERS_AFTER_FAILURE);
@@ -121,7 +123,7 @@ impl Writer {
 
     /// The log is closed and the disk does not take what is left.
     fn give_up(&mut self) {
-        let queued = self.messages.try_iter().filter(|message| matches!(message, Message::Ended(_))).count();
+        let queued = self.messages.try_iter().flatten().count();
         self.counters.dropped.fetch_add(self.lines.1 + queued as u64, Ordering::Relaxed);
         self.batch.clear();
         self.over = true;

@@ -7,13 +7,15 @@ use latent_core::Payload;
 use super::*;
 
 /// Kinds of `resource-exhausted` that no activation ends by: storing and changing the catalog are no activations.
-const OF_NO_ACTIVATION: [&str; 6] = [
+const OF_NO_ACTIVATION: [&str; 8] = [
     "catalog.limit",
     "storage.disk-full",
     "storage.quota",
     "storage.release-count",
     "storage.record-size",
     "storage.read-only",
+    "storage.document-size",
+    "storage.document-count",
 ];
 
 fn of(code: PlatformErrorCode, detail: ErrorDetail) -> Option<Limit> {

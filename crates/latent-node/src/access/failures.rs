@@ -74,10 +74,11 @@ impl Allowance {
         let all = interval.saturating_mul(burst);
         // A clock that was turned back owes no more than everything.
         let used = self.0.duration_since(now).unwrap_or_default().min(all);
-        let room = all - interval;
+        let room = interval.saturating_mul(burst.saturating_sub(1));
         self.0 = now.checked_add(used).unwrap_or(now);
-        if used > room {
-            return Err(used - room);
+        let wait = used.saturating_sub(room);
+        if !wait.is_zero() {
+            return Err(wait);
         }
         self.0 = now.checked_add(used + interval).unwrap_or(now);
         Ok(())

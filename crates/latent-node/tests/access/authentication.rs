@@ -79,7 +79,7 @@ fn whatever_is_wrong_with_a_credential_the_answer_is_the_same() {
 #[test]
 fn a_credential_holds_until_the_moment_of_its_end() {
     let world = peopled();
-    let new = NewCredential { lifetime: Some(Duration::from_secs(60)), ..new("acme", &[Role::Invoke]) };
+    let new = NewCredential { lifetime: Some(Duration::from_mins(1)), ..new("acme", &[Role::Invoke]) };
     let (credential, token) = world.registry.create_credential(new, start()).unwrap();
     let (token, end) = (token.unwrap(), credential.expires_at.unwrap());
     world.call_at(&token, end - Duration::from_nanos(1)).unwrap();

@@ -202,7 +202,7 @@ fn pages_follow_one_another_and_end() {
 fn a_page_has_no_more_rows_than_its_bound() {
     let config = TenantRegistryConfig { tenants_max: 2000, ..TenantRegistryConfig::default() };
     let world = on(Arc::default(), config).unwrap();
-    let tenants: Vec<_> = (0..PAGE_ROWS_MAX + 1).map(|number| named(&format!("t{number:05}"))).collect();
+    let tenants: Vec<_> = (0..=PAGE_ROWS_MAX).map(|number| named(&format!("t{number:05}"))).collect();
     assert_eq!(world.registry.seed(&tenants).unwrap(), PAGE_ROWS_MAX + 1);
     let page = world.registry.tenants(None, usize::MAX);
     assert_eq!(page.rows.len(), PAGE_ROWS_MAX);

@@ -5,10 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// Documents of one kind, by key.
+type OfKind = BTreeMap<Box<str>, Arc<[u8]>>;
+
 /// All documents.
 #[derive(Debug, Default)]
 pub(crate) struct Documents {
-    kinds: BTreeMap<Box<str>, BTreeMap<Box<str>, Arc<[u8]>>>,
+    kinds: BTreeMap<Box<str>, OfKind>,
 }
 
 impl Documents {

@@ -42,7 +42,7 @@ impl TenantRegistry {
         if made > 0 {
             self.check_tenants(&next)?;
             self.store.write(&change)?;
-            self.show(next, Shown::Tenants);
+            self.show_tenants(next);
         }
         Ok(made)
     }
@@ -61,7 +61,7 @@ impl TenantRegistry {
         let mut change = RegistryChange::default();
         change.add_tenant(&tenant);
         self.store.write(&change)?;
-        self.show(next, Shown::Tenants);
+        self.show_tenants(next);
         Ok(tenant)
     }
 
@@ -86,7 +86,7 @@ impl TenantRegistry {
         change.documents.push(document::removed(document::TENANT, name.as_str()));
         next.remove_tenant(name);
         self.store.write(&change)?;
-        self.show(next, Shown::Tenants);
+        self.show_tenants(next);
         Ok(())
     }
 
@@ -114,7 +114,7 @@ impl TenantRegistry {
         next.remove_credential(id);
         let documents = vec![document::removed(document::CREDENTIAL, id)];
         self.store.write(&RegistryChange { documents, disk_quotas: vec![] })?;
-        self.show(next, Shown::Credentials);
+        self.show(next);
         Ok(())
     }
 
@@ -148,7 +148,7 @@ impl TenantRegistry {
         change.documents.push(document::credential(&held));
         next.put_credential(held);
         self.store.write(&change)?;
-        self.show(next, Shown::Credentials);
+        self.show(next);
         Ok((credential, token))
     }
 
@@ -157,20 +157,17 @@ impl TenantRegistry {
         if next.tenant_count() > max { Err(refusal::full("tenants", max)) } else { Ok(()) }
     }
 
-    /// Lets calls be judged by `next`, and admission know of its tenants.
-    fn show(&self, next: Book, shown: Shown) {
-        let next = Arc::new(next);
-        self.book.store(Arc::clone(&next));
-        if matches!(shown, Shown::Tenants) {
-            (self.sink)(&next.all_tenants());
-        }
+    /// Lets calls be judged by `next`.
+    fn show(&self, next: Book) {
+        self.book.store(Arc::new(next));
     }
-}
 
-/// What of a book is new.
-enum Shown {
-    Tenants,
-    Credentials,
+    /// The same, and lets admission know of its tenants.
+    fn show_tenants(&self, next: Book) {
+        let tenants = next.all_tenants();
+        self.show(next);
+        (self.sink)(&tenants);
+    }
 }
 
 impl RegistryChange {

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::PathBuf;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").ok_or("cargo tells a build script where to write")?);
     println!("cargo:rerun-if-changed=proto");
     let descriptors = protox::compile(["latent/v1/latent.proto"], ["proto"])?;
     let encoded = protox::prost::Message::encode_to_vec(&descriptors);

@@ -93,3 +93,74 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, PlatformError> {
 fn malformed(message: &str) -> PlatformError {
     PlatformError::new(PlatformErrorCode::Unauthenticated, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+    use std::sync::Mutex;
+
+    use http::HeaderValue;
+    use latent_core::Sha256Digest;
+
+    use super::*;
+
+    /// Knows nobody, and remembers what it was shown.
+    #[derive(Default)]
+    struct Nobody(Mutex<Vec<String>>);
+
+    impl Authenticator for Nobody {
+        fn authenticate(
+            &self,
+            presented: Option<Presented<'_>>,
+            peer: Option<IpAddr>,
+            _now: SystemTime,
+        ) -> Result<Arc<Access>, PlatformError> {
+            let shown = match presented {
+                None => "nothing".to_owned(),
+                Some(Presented::Bearer(token)) => format!("token {}", String::from_utf8_lossy(token)),
+                Some(Presented::Certificate(digest)) => format!("certificate {digest}"),
+            };
+            self.0.lock().unwrap().push(format!("{shown} from {peer:?}"));
+            Err(malformed("unknown"))
+        }
+    }
+
+    fn shown(headers: &HeaderMap, peer: Peer) -> Vec<String> {
+        let nobody = Nobody::default();
+        let refused = authenticate(&nobody, headers, peer, SystemTime::UNIX_EPOCH).unwrap_err();
+        assert_eq!(refused.error.code(), PlatformErrorCode::Unauthenticated);
+        nobody.0.into_inner().unwrap()
+    }
+
+    fn headers(name: &'static str, values: &[&'static str]) -> HeaderMap {
+        values.iter().map(|value| (http::HeaderName::from_static(name), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn a_certificate_is_shown_where_there_is_no_token_and_a_token_goes_before_it() {
+        let digest = Sha256Digest::of(b"certificate");
+        let peer = Peer { address: None, certificate: Some(digest) };
+        assert_eq!(shown(&HeaderMap::new(), peer), [format!("certificate {digest} from None")]);
+        let with_token = headers("authorization", &["Bearer abc"]);
+        assert_eq!(shown(&with_token, peer), ["token abc from None"]);
+        assert_eq!(shown(&HeaderMap::new(), Peer::default()), ["nothing from None"]);
+    }
+
+    #[test]
+    fn a_malformed_header_is_refused_unseen_also_beside_a_certificate() {
+        let peer = Peer { address: None, certificate: Some(Sha256Digest::of(b"certificate")) };
+        for values in [&["Basic abc"][..], &["Bearer a b"], &["Bearer a", "Bearer a"]] {
+            assert_eq!(shown(&headers("authorization", values), peer), [] as [String; 0], "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_trace_has_one_parent_and_all_of_its_state() {
+        let mut both = headers("tracestate", &["a=1", "b=2"]);
+        both.extend(headers("traceparent", &["00-x-y-01"]));
+        let trace = super::trace(&both);
+        assert_eq!((trace.parent.as_deref(), trace.state.as_deref()), (Some("00-x-y-01"), Some("a=1,b=2")));
+        assert_eq!(super::trace(&headers("traceparent", &["one", "two"])).parent, None);
+        assert_eq!(super::trace(&HeaderMap::new()), TraceContext::default());
+    }
+}

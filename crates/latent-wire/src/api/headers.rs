@@ -50,3 +50,39 @@ impl Refused {
         self.about.iter().flat_map(|about| about.headers()).collect::<Vec<_>>().into_iter()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use latent_core::{ActivationId, BudgetConsumption, RevisionId, Sha256Digest};
+
+    use super::*;
+
+    fn texts(about: &About) -> Vec<(String, String)> {
+        about.headers().map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect()
+    }
+
+    #[test]
+    fn nothing_known_is_no_header_and_everything_is_six() {
+        assert_eq!(texts(&About::default()), []);
+        let all = About {
+            activation_id: ActivationId::new("a-1").ok(),
+            revision: Some(RevisionId::new(Sha256Digest::of(b"r"))),
+            consumption: Some(BudgetConsumption {
+                fuel: 1,
+                peak_memory_bytes: 2,
+                wall_time: Duration::from_nanos(3_999),
+                log_bytes: 4,
+            }),
+        };
+        let values: Vec<_> = texts(&all).into_iter().map(|(_, value)| value).collect();
+        assert_eq!(values, ["a-1", &Sha256Digest::of(b"r").to_string(), "1", "2", "3", "4"]);
+    }
+
+    #[test]
+    fn an_id_of_any_characters_is_told_in_visible_ascii() {
+        let about = About { activation_id: ActivationId::new("ä%1").ok(), ..About::default() };
+        assert_eq!(texts(&about), [("latent-activation-id".to_owned(), "%C3%A4%251".to_owned())]);
+    }
+}

@@ -11,6 +11,10 @@ use pbjson_types as pb;
 use super::field;
 
 const NANOS_PER_SEC: u32 = 1_000_000_000;
+/// The seconds of the years 1 to 9999, which is what a message can express.
+const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+/// The longest duration that a message can express, in seconds: about 10,000 years.
+const SECONDS_MAX: i64 = 315_576_000_000;
 
 /// A wall time as a message has it.
 pub(crate) fn timestamp(at: SystemTime) -> pb::Timestamp {
@@ -18,7 +22,7 @@ pub(crate) fn timestamp(at: SystemTime) -> pb::Timestamp {
         Ok(after) => (false, after),
         Err(earlier) => (true, earlier.duration()),
     };
-    let seconds = i64::try_from(distance.as_secs()).unwrap_or(i64::MAX);
+    let seconds = i64::try_from(distance.as_secs()).unwrap_or(i64::MAX).min(*SECONDS.end());
     match (before, nanos(distance.subsec_nanos())) {
         (false, nanos) => pb::Timestamp { seconds, nanos },
         (true, 0) => pb::Timestamp { seconds: -seconds, nanos: 0 },
@@ -30,15 +34,18 @@ pub(crate) fn timestamp(at: SystemTime) -> pb::Timestamp {
 /// A duration as a message has it.
 pub(crate) fn duration(duration: Duration) -> pb::Duration {
     pb::Duration {
-        seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        seconds: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX).min(SECONDS_MAX),
         nanos: nanos(duration.subsec_nanos()),
     }
 }
 
 /// A wall time from a message.
 pub(crate) fn system_time(field: &str, at: pb::Timestamp) -> Result<SystemTime, PlatformError> {
-    let refused = || field::invalid(field, "a time that this node can express, in seconds and 0 to 999,999,999 nanos");
+    let refused = || field::invalid(field, "a time of the years 1 to 9999, with 0 to 999,999,999 nanos");
     let nanos = u32::try_from(at.nanos).ok().filter(|nanos| *nanos < NANOS_PER_SEC).ok_or_else(refused)?;
+    if !SECONDS.contains(&at.seconds) {
+        return Err(refused());
+    }
     let whole = Duration::from_secs(at.seconds.unsigned_abs());
     let base = SystemTime::UNIX_EPOCH;
     let seconds = if at.seconds < 0 { base.checked_sub(whole) } else { base.checked_add(whole) };
@@ -53,11 +60,11 @@ pub(crate) fn positive(field: &str, given: pb::Duration) -> Result<Duration, Pla
 
 /// A duration from a message.
 pub(crate) fn non_negative(field: &str, given: pb::Duration) -> Result<Duration, PlatformError> {
-    let seconds = u64::try_from(given.seconds).ok();
+    let seconds = u64::try_from(given.seconds).ok().filter(|_| given.seconds <= SECONDS_MAX);
     let nanos = u32::try_from(given.nanos).ok().filter(|nanos| *nanos < NANOS_PER_SEC);
     match (seconds, nanos) {
         (Some(seconds), Some(nanos)) => Ok(Duration::new(seconds, nanos)),
-        _ => Err(field::invalid(field, "a duration that is not negative, with 0 to 999,999,999 nanos")),
+        _ => Err(field::invalid(field, "a duration of 0 to 315,576,000,000 seconds, with 0 to 999,999,999 nanos")),
     }
 }
 

@@ -109,7 +109,7 @@ mod tests {
         let of = |text| time("k", "n", text).ok();
         assert_eq!(of("500ms"), Some(Duration::from_millis(500)));
         assert_eq!(of("7us"), Some(Duration::from_micros(7)));
-        assert_eq!(of("2h"), Some(Duration::from_secs(7200)));
+        assert_eq!(of("2h"), Some(Duration::from_hours(2)));
         for text in
             ["", "5", "ms", "-5ms", "+5ms", "5.5s", "5 s", "5S", "99999999999999999999s", "18446744073709551615h"]
         {

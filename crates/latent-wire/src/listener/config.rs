@@ -78,7 +78,7 @@ impl Default for Http2Config {
 }
 
 /// The longest of the times.
-const TIME_MAX: Duration = Duration::from_secs(3600);
+const TIME_MAX: Duration = Duration::from_hours(1);
 
 impl ListenerConfig {
     /// The defaults for a listener at `address`.

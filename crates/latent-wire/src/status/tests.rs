@@ -1,3 +1,5 @@
+//! The table, and that the page on the API has it.
+
 use latent_core::ErrorDetail;
 
 use super::*;

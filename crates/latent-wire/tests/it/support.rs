@@ -33,6 +33,11 @@ pub use store::{CONTRACT, Store};
 /// No call of a test takes longer.
 pub const WATCHDOG: Duration = Duration::from_secs(20);
 
+/// Records of ended activations that a node keeps.
+pub const RECORDS: usize = 8;
+/// Watchers that it lets in.
+pub const WATCHERS: usize = 2;
+
 /// A node and what tests turn and see of it.
 pub struct Node {
     pub api: Arc<Api>,
@@ -97,7 +102,8 @@ fn manager(
         quota: Quota::UNLIMITED,
     };
     let admission = Admission::new(Arc::new(QuotaLedger::new()), AdmissionConfig::open(vec![offer], 64)).unwrap();
-    let journal = LocalActivationJournal::new(LocalActivationJournalConfig::default()).unwrap();
+    let journal = LocalActivationJournalConfig { terminal_max: RECORDS, watchers_max: WATCHERS, ..Default::default() };
+    let journal = LocalActivationJournal::new(journal).unwrap();
     let parts = LocalActivationManagerParts {
         catalog: store.clone(),
         repository,

@@ -1,3 +1,5 @@
+//! Whole names, shortened ones, and those that may mean several.
+
 use latent_catalog::{
     Apply, CapsuleManifest, Catalog, CatalogLimits, CatalogView, DeploymentManifest, ManifestLimits, Release,
 };

@@ -6,7 +6,7 @@ use latent_wire::proto::invocation_client::InvocationClient;
 use latent_wire::proto::{self, CancelDisposition};
 use tonic::{Code, Response, Status};
 
-use crate::support::{Node, call, field, from, kind, node, refusal};
+use crate::support::{Node, RECORDS, call, field, from, kind, node, refusal};
 
 async fn cancel(node: &Node, token: &str, id: &str) -> Result<Response<proto::CancelResponse>, Status> {
     let request = proto::CancelRequest { activation_id: id.to_owned(), reason: "enough".to_owned() };
@@ -108,6 +108,20 @@ async fn what_is_not_there_and_what_is_anothers_look_the_same() {
     let (theirs, absent) = (get(&node, "invoke", "theirs").await, get(&node, "invoke", "absent").await);
     same(refusal(theirs).1, refusal(absent).1);
     assert!(list(&node, "invoke", 0, "").await.unwrap().activations.is_empty());
+}
+
+#[tokio::test]
+async fn an_activation_whose_record_is_gone_is_told_apart_from_one_that_never_was() {
+    let node = node(1);
+    for at in 0..=RECORDS {
+        node.invocation().invoke(from("invoke", call(&format!("a-{at}")))).await.unwrap();
+    }
+    for (id, detail) in [("a-0", "activation.evicted"), ("never", "activation.unknown")] {
+        for error in [refusal(get(&node, "invoke", id).await).1, refusal(cancel(&node, "invoke", id).await).1] {
+            assert_eq!((error.code.as_str(), kind(&error)), ("not-found", detail));
+        }
+    }
+    assert_eq!(kind(&refusal(get(&node, "foreign", "a-0").await).1), "activation.unknown");
 }
 
 #[tokio::test]

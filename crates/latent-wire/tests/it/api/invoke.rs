@@ -170,7 +170,7 @@ async fn a_call_that_arrived_too_long_ago_has_no_time_left() {
     let node = node(1);
     let mut request = from("invoke", call("late"));
     request.set_timeout(Duration::from_secs(1));
-    let arrived = tokio::time::Instant::now().into_std() - Duration::from_secs(2);
+    let arrived = tokio::time::Instant::now().into_std().checked_sub(Duration::from_secs(2)).unwrap();
     request.extensions_mut().insert(latent_wire::api::Arrival(arrived));
     let (code, error) = refusal(node.invocation().invoke(request).await);
     assert_eq!((code, error.activation_id.as_str()), (Code::DeadlineExceeded, "late"));

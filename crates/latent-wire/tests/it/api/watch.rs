@@ -4,7 +4,7 @@ use futures_util::StreamExt;
 use latent_wire::proto;
 use tonic::{Code, Response, Status, Streaming};
 
-use crate::support::{Node, WATCHDOG, call, from, kind, node, refusal};
+use crate::support::{Node, WATCHDOG, WATCHERS, call, from, kind, node, refusal};
 
 async fn watch(node: &Node, id: &str, after: u64) -> Result<Streaming<proto::ActivationEvent>, Status> {
     let request = proto::WatchActivationRequest { activation_id: id.to_owned(), after_sequence: after };
@@ -41,6 +41,20 @@ async fn a_watcher_goes_on_after_the_event_that_it_saw() {
     assert_eq!(numbers(rest(watch(&node, "a-1", 5).await.unwrap()).await), [6, 7]);
     assert_eq!(numbers(rest(watch(&node, "a-1", 7).await.unwrap()).await), [] as [u64; 0]);
     assert_eq!(numbers(rest(watch(&node, "a-1", u64::MAX).await.unwrap()).await), [] as [u64; 0]);
+}
+
+#[tokio::test]
+async fn a_watcher_too_many_is_told_to_come_again_and_one_that_leaves_makes_room() {
+    let node = node(1);
+    node.invocation().invoke(from("invoke", call("a-1"))).await.unwrap();
+    let mut there = Vec::new();
+    for _ in 0..WATCHERS {
+        there.push(watch(&node, "a-1", 0).await.unwrap());
+    }
+    let (code, error) = refusal(watch(&node, "a-1", 0).await);
+    assert_eq!((code, kind(&error), error.retryable), (Code::ResourceExhausted, "activation.watchers-exhausted", true));
+    drop(there.pop());
+    watch(&node, "a-1", 0).await.unwrap();
 }
 
 #[tokio::test]

@@ -35,6 +35,23 @@ async fn an_edge_is_served_by_a_listener() {
 }
 
 #[tokio::test]
+async fn a_grpc_client_is_served_by_a_listener() {
+    let node = node(1);
+    let bound = Bound::new(ListenerConfig::new(([127, 0, 0, 1], 0).into())).expect("a free port");
+    let target = format!("http://{}", bound.address());
+    let _listener = bound.serve(None, edge(&node, Listener::Invoke));
+    let channel = tonic::transport::Endpoint::from_shared(target).expect("an address").connect().await;
+    let mut client = InvocationClient::new(channel.expect("it listens"));
+    for id in ["a-1", "a-2"] {
+        let answer = client.invoke(from("invoke", call(id))).await.expect("an answer");
+        assert_eq!(
+            answer.metadata().get("latent-activation-id").map(tonic::metadata::MetadataValue::as_bytes),
+            Some(id.as_bytes())
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_peer_that_leaves_stops_its_activation() {
     let node = node(1);
     let bound = Bound::new(ListenerConfig::new(([127, 0, 0, 1], 0).into())).expect("a free port");
@@ -58,6 +75,7 @@ async fn a_peer_that_leaves_stops_its_activation() {
             if !status["terminal"].is_null() {
                 return status["terminal"]["error"]["details"].to_string();
             }
+            tokio::task::yield_now().await;
         }
     };
     let details = tokio::time::timeout(WATCHDOG, ended).await.expect("the record ends");
@@ -70,10 +88,10 @@ async fn a_host_is_there_exactly_once() {
     let node = node(1);
     let edge = edge(&node, Listener::Invoke);
     assert_eq!(get("/healthz").with("host", "there").raw(&edge).await.message(400), "host: has to be there once");
-    let mut none = get("/healthz").request();
-    none.headers_mut().remove("host");
-    *none.version_mut() = Version::HTTP_2;
-    let answer = tower::ServiceExt::oneshot(edge.clone(), none).await;
+    let mut hostless = get("/healthz").request();
+    hostless.headers_mut().remove("host");
+    *hostless.version_mut() = Version::HTTP_2;
+    let answer = tower::ServiceExt::oneshot(edge.clone(), hostless).await;
     assert_eq!(answer.map(|answer| answer.status().as_u16()), Ok(200));
     let builder = http::Request::builder().uri("/healthz");
     assert_eq!(Ask(builder, axum::body::Body::empty()).raw(&edge).await.status, 400);

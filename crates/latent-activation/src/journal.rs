@@ -163,6 +163,7 @@ impl LocalActivationJournal {
 
     /// Cancels every activation that is under way, and says how many cancels were accepted. For a node that stops: the
     /// lock is held while all records are looked at.
+    #[must_use]
     pub fn cancel_all(&self, reason: &str) -> usize {
         let under_way = self.lock().under_way();
         let accepted = under_way.iter().filter(|record| {

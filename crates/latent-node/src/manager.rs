@@ -206,6 +206,7 @@ impl LocalActivationManager {
     }
 
     /// Cancels every activation there is, whosever it is, and says how many cancels were accepted. For a node that stops.
+    #[must_use]
     pub fn cancel_all(&self, reason: &str) -> usize {
         self.services.parts.journal.cancel_all(reason)
     }

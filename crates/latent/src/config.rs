@@ -25,7 +25,8 @@ use crate::cli::OutputForm;
 use crate::ending::{Exit, Failure};
 use crate::terminal;
 
-pub use effective::{Effective, Origin};
+pub use effective::Effective;
+use effective::Origin;
 pub use kinds::PressureSource;
 pub use settings::{CellsConfig, Config, ListenerSettings};
 
@@ -88,6 +89,7 @@ pub fn config(args: &ConfigCommandArgs) -> Exit {
 ///
 /// # Errors
 /// One sentence: which file and line, or which flag; which key; what was expected.
+#[expect(clippy::disallowed_methods, reason = "this is where the configuration is parsed")]
 pub fn load(args: &ConfigArgs) -> Result<Effective, Failure> {
     let variable = std::env::var(OTLP_VARIABLE).ok().filter(|text| !text.is_empty());
     read(args, variable.as_deref()).map_err(Failure::local)

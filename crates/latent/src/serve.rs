@@ -89,7 +89,7 @@ async fn live(config: Config, data: DataRuntime, asked: Asked) -> Result<Exit, F
     }
     tokio::select! {
         () = asked.times(1) => tracing::info!("asked to stop"),
-        () = failing.notified() => tracing::error!("too many cells are quarantined; the node ends, to be started again"),
+        () = failing.notified() => tracing::error!("too many quarantined cells; the node ends, to be started again"),
     }
     let is_failing = !asked.at_all();
     drop(state);
@@ -119,7 +119,7 @@ async fn start(config: Config, data: DataRuntime, failing: &Arc<Notify>) -> Resu
         let file = &node.places.listeners;
         directory::note_listeners(file, invoke_at, control_at)
             .map_err(|error| Failure::local(format!("cannot write {}: {error}", file.display())))?;
-        Ok((node, driver, listening, [("invoke", invoke_at), ("control", control_at)]))
+        Ok::<_, Failure>((node, driver, listening, [("invoke", invoke_at), ("control", control_at)]))
     });
     let opened = opened.await.map_err(|_panic| Failure::local("the node failed while it started; report this"))?;
     let (node, driver, listening, places) = opened?;

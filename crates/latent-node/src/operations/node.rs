@@ -17,7 +17,7 @@ use crate::{CleanupSupervisor, LocalActivationManager};
 
 /// What a node's process has besides activations.
 pub trait NodeHost: Send + Sync {
-    /// What is held while activations or preparations are under way, by name; all zero when nothing is. In constant time.
+    /// What is held while activations or preparations are under way, by name; all zero when nothing is. Constant time.
     fn held(&self) -> Vec<(&'static str, u64)>;
 
     /// What is kept however little is under way, by name. In constant time.

@@ -5,6 +5,7 @@
 use super::kinds::ByteSize;
 use latent_activation::LocalActivationJournalConfig;
 
+use super::kinds::ByteSize;
 use super::settings::{Config, ListenerSettings};
 
 /// Activations under way for which the node has places everywhere.
@@ -35,7 +36,7 @@ fn cells(config: &Config) -> Result<(), String> {
     let capacity = config.capacity();
     if capacity > CAPACITY_MAX {
         return Err(format!(
-            "cells.*.count and cells.*.queue make room for {capacity} activations; at most {CAPACITY_MAX} can be under way"
+            "cells.*.count and cells.*.queue make room for {capacity} activations; {CAPACITY_MAX} is the most"
         ));
     }
     let mut least: Option<(&str, ByteSize)> = None;
@@ -59,8 +60,8 @@ fn journal(config: &Config) -> Result<(), String> {
     let needed = records.reservation_bytes().saturating_mul(config.capacity() + 1);
     if config.journal.bytes.0 < needed {
         return Err(format!(
-            "journal.bytes is {} bytes; {} activations under way (cells.*.count, cells.*.queue) with journal.declared_error of \
-             {} bytes need {needed}",
+            "journal.bytes is {} bytes; {} activations under way (cells.*.count, cells.*.queue) with \
+             journal.declared_error of {} bytes need {needed}",
             config.journal.bytes.0,
             config.capacity(),
             config.journal.declared_error.0

@@ -1,5 +1,5 @@
-//! What a node does now and then: it looks at the machine's pressure and at its cells, lets go of expired records, rebuilds
-//! images after an engine upgrade, and removes components that nobody has any more.
+//! What a node does now and then: it looks at the machine's pressure and at its cells, lets go of expired records,
+//! rebuilds images after an engine upgrade, and removes components that nobody has any more.
 //!
 //! Invariant: each round does bounded work, and none of it is on the path of a call.
 

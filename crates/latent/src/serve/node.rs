@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use latent_activation::{LocalActivationJournal, RandomActivationIdSource};
 use latent_catalog::CatalogLimits;
-use latent_core::{CellClass, PlatformError, SystemWallClock, TenantId, WallClock};
+use latent_core::{PlatformError, SystemWallClock, TenantId, WallClock};
 use latent_node::access::{
     Tenant, TenantDirectory as _, TenantRegistry, TenantRegistryConfig, TenantRegistryParts, policy,
 };
@@ -51,8 +51,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Opens the data directory of `config` and makes a node of it. Blocks on the disk. The driver is to be spawned on the
-    /// data runtime.
+    /// Opens the data directory of `config` and makes a node of it. Blocks on the disk. The driver is to be spawned on
+    /// the data runtime.
     ///
     /// # Errors
     /// One sentence: which directory, file or setting it was, and what to do.
@@ -100,11 +100,10 @@ impl Node {
         };
         let manager = Arc::new(LocalActivationManager::new(parts, sizes::manager(config))?);
         let (supervisor, driver) = CleanupSupervisor::new(sizes::supervisor(config))?;
-        let as_ports = |(class, pool): (CellClass, Arc<_>)| -> (CellClass, Arc<dyn CellPool>) { (class, pool) };
         let operations = NodeOperations::new(NodeOperationsParts {
             manager: manager.clone(),
             supervisor: supervisor.clone(),
-            pools: pools.into_iter().map(|(class, pool)| as_ports((class, pool))).collect(),
+            pools: pools.into_iter().map(|(class, pool)| (class, pool as Arc<dyn CellPool>)).collect(),
             host: host.clone(),
             started_at: clock.now(),
             grace: config.shutdown_grace,

@@ -193,7 +193,7 @@ mod tests {
         assert_eq!(pools.len(), CellClass::ALL.len());
         Admission::new(Arc::new(QuotaLedger::new()), admission(&config)).expect("the policy");
         LocalActivationJournal::new(journal(&config)).expect("the journal");
-        CleanupSupervisor::new(supervisor(&config)).expect("the supervisor");
+        let _supervised = CleanupSupervisor::new(supervisor(&config)).expect("the supervisor");
         assert_eq!((journal(&config).active_max, engine(&config).cells), (25, 10));
     }
 }

@@ -1,4 +1,4 @@
-//! How a node ends (reference, section 10): activations first, then listeners, then threads; and what is left is counted.
+//! How a node ends (reference, section 10): activations, then listeners, then threads; and what is left is counted.
 //!
 //! Invariant: each step has its deadline, and all of them together end within the grace and one second.
 

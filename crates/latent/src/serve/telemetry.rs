@@ -1,6 +1,6 @@
 //! Spans of activations, sent to a collector where one is configured.
 //!
-//! Invariant: a node without a collector makes no span; one with a collector that does not answer drops spans and goes on.
+//! Invariant: a node without a collector makes no span; where a collector does not answer, spans are dropped.
 
 use std::time::Duration;
 
@@ -26,8 +26,8 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// Spans that are sent to `endpoint` in batches, by a thread of their own. Within a Tokio runtime, which carries the
-    /// connection.
+    /// Spans that are sent to `endpoint` in batches, by a thread of their own. Within a Tokio runtime, which
+    /// carries the connection.
     ///
     /// # Errors
     /// One sentence about an endpoint that cannot be used.
@@ -90,8 +90,8 @@ fn attributes(end: &ActivationEnd<'_>) -> Vec<KeyValue> {
     attributes
 }
 
-/// The caller's span, of `traceparent` (W3C Trace Context, version 00 and what later versions begin with). `None` for a text
-/// that is none: the activation then begins a trace.
+/// The caller's span, of `traceparent` (W3C Trace Context, version 00 and what later versions begin with). `None` for a
+/// text that is none: the activation then begins a trace.
 fn parent(text: &str, state: Option<&str>) -> Option<SpanContext> {
     let mut parts = text.split('-');
     let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);

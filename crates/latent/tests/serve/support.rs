@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -29,10 +29,6 @@ impl Setup {
         );
         std::fs::write(dir.path().join("latent.toml"), config).expect("the directory takes files");
         Self { dir }
-    }
-
-    pub fn path(&self) -> &Path {
-        self.dir.path()
     }
 
     pub fn data(&self) -> PathBuf {

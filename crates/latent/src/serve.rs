@@ -41,8 +41,9 @@ pub use beside::{Companion, Ready, Work};
 pub use directory::make_private;
 pub use logging::{LogFormat, begin as begin_logging};
 pub use node::Node;
-use sizes::Places;
+pub use sizes::{Places, engine, storage};
 use stop::{DataRuntime, Running};
+pub use stores::Stores;
 
 /// Threads of the control runtime on which calls may wait for the disk.
 const DISK_THREADS: usize = 32;

@@ -50,6 +50,7 @@ fn end(log: &UsageLog, tenant: &str, service: &str, seconds: u64, outcome: &Acti
         tenant: &resolved.tenant,
         lineage: &Lineage::root(ActivationId::new(format!("a{seconds}")).unwrap()),
         service: &resolved.service,
+        function: "f",
         route: &resolved.route,
         resolved: Some(&resolved),
         outcome,

@@ -34,6 +34,8 @@ pub struct ActivationEnd<'a> {
     pub lineage: &'a Lineage,
     /// The service that was called.
     pub service: &'a ServiceName,
+    /// The function that was called, without its contract.
+    pub function: &'a str,
     /// The route that was asked for.
     pub route: &'a RouteName,
     /// The revision that it was pinned to, if it got so far.

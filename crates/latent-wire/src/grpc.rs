@@ -29,6 +29,8 @@ use proto::releases_server::ReleasesServer;
 use proto::routes_server::RoutesServer;
 use proto::tenants_server::TenantsServer;
 
+#[cfg(test)]
+pub(crate) use answer::carrying;
 pub use answer::{ERROR_METADATA, error_of};
 pub use timeout::{GRPC_TIMEOUT, parse as parse_timeout};
 
@@ -48,8 +50,8 @@ pub fn routes(api: &Arc<Api>, listener: Listener) -> Result<Routes, PlatformErro
         .max_decoding_message_size(payload_bytes_max);
     let routes = Routes::default()
         .add_service(InterceptedService::new(invocation, entry.clone()))
-        .add_service(health::service(Arc::clone(api)))
-        .add_service(reflection()?);
+        .add_service(health::service(Arc::clone(api)));
+    let routes = with_reflection(routes)?;
     let routes = match listener {
         Listener::Invoke => routes,
         Listener::Control => with_management(routes, api, &entry),
@@ -76,16 +78,18 @@ fn with_management(routes: Routes, api: &Arc<Api>, entry: &Entry) -> Routes {
     )
 }
 
-fn reflection() -> Result<
-    tonic_reflection::server::v1::ServerReflectionServer<impl tonic_reflection::server::v1::ServerReflection>,
-    PlatformError,
-> {
-    tonic_reflection::server::Builder::configure()
-        .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
-        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
-        .build_v1()
-        .map_err(|error| {
-            let message = format_args!("the descriptions of the API's services cannot be read: {error}");
-            PlatformError::new(PlatformErrorCode::Internal, message)
-        })
+/// With reflection, in both versions of its service: many clients ask for the older one alone.
+fn with_reflection(routes: Routes) -> Result<Routes, PlatformError> {
+    let described = || {
+        tonic_reflection::server::Builder::configure()
+            .register_encoded_file_descriptor_set(proto::DESCRIPTORS)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    let unreadable = |error| {
+        let message = format_args!("the descriptions of the API's services cannot be read: {error}");
+        PlatformError::new(PlatformErrorCode::Internal, message)
+    };
+    let newer = described().build_v1().map_err(unreadable)?;
+    let older = described().build_v1alpha().map_err(unreadable)?;
+    Ok(routes.add_service(newer).add_service(older))
 }

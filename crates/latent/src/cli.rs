@@ -17,6 +17,7 @@ use crate::preparing::CacheArgs;
 use crate::quantities::{parse_duration, parse_fuel, parse_memory, parse_size};
 use crate::recover::{RECOVER_EXAMPLES, RecoverArgs};
 use crate::serve::ServeArgs;
+use crate::up::UpArgs;
 
 /// The most activations in flight: as many as a queue has places. Each that waits costs a few kilobytes.
 const CONCURRENCY_MAX: u64 = QUEUE_CAPACITY_MAX as u64;
@@ -42,6 +43,9 @@ pub enum Command {
     /// Runs a node until it is told to stop by SIGTERM or Ctrl-C
     #[command(after_long_help = SERVE_AFTER_LONG_HELP)]
     Serve(ServeArgs),
+    /// Runs a development node in .latent, with the components deployed, and again whenever they change
+    #[command(long_about = UP_LONG_ABOUT, after_long_help = UP_AFTER_LONG_HELP)]
+    Up(UpArgs),
     /// Says what a node is told: each value in force, and where it comes from
     Config(ConfigCommandArgs),
     /// Makes a credential for an operator who has none, while no node runs
@@ -158,6 +162,28 @@ Examples:
   latent serve
   latent serve --config latent.toml --log-format json
   latent config --example > latent.toml";
+
+const UP_LONG_ABOUT: &str = "\
+Runs a development node, deploys the components that are named, and deploys each again whenever its file changes.
+
+The node is that of `latent serve`, with the same limits, in a directory of its own. Each component is a service called \
+as its file, with the deployment `main`. A file is taken once it has stopped changing and compiles; what does not is told, \
+and the code before it goes on answering. Calls under way end on the code that they began with.";
+
+const UP_AFTER_LONG_HELP: &str = "\
+Standard output has the result of --call, and nothing else. Standard error has where the node listens, for each service \
+its functions and a command that calls one, `ready`, and a line for each activation that ends: when (UTC), what was \
+called, how it ended, time, fuel, peak memory, which limit stopped it and why.
+
+In the directory and below it, client commands find the node without a flag: `latent invoke text-stats#reverse`.
+
+The first Ctrl-C or SIGTERM lets activations end, the second cancels them. Exit codes: 0 when nothing was left, 1 \
+otherwise and when it cannot start, 2 for wrong usage. What --call comes to changes nothing of that.
+
+Examples:
+  latent up text-stats.wasm
+  latent up text-stats.wasm --call reverse --args '[\"abc\"]'
+  latent up --data /tmp/node --invoke 127.0.0.1:0 --control 127.0.0.1:0 one.wasm two.wasm";
 
 /// The media type called `text`.
 ///

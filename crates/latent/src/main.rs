@@ -16,6 +16,7 @@ mod run;
 mod serve;
 mod signals;
 mod terminal;
+mod up;
 
 use std::process::ExitCode;
 
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
         Ok(Cli { command: Command::Config(args) }) => config::config(&args).into(),
         Ok(Cli { command: Command::Recover(args) }) => recover::recover(&args).into(),
         Ok(Cli { command: Command::Serve(args) }) => serve::serve(&args).into(),
+        Ok(Cli { command: Command::Up(args) }) => up::up(&args).into(),
         Ok(Cli { command: Command::CompileComponent }) => latent_wasmtime::compile_child(),
         Err(told) => cli::explain(&told),
     }

@@ -26,6 +26,8 @@ use execute::{Load, execute};
 use node::{Call, Node, NodeOptions};
 use printer::Printer;
 
+pub use node::service_name;
+
 /// Runs the command and says how it ended. All failures have been printed.
 pub fn run(args: &RunArgs) -> Exit {
     attempt(args).unwrap_or_else(|failure| terminal::failure(&failure))

@@ -3,6 +3,7 @@
 //! Invariant: the signals are caught before anything begins, so that a node which is told to end while it starts does.
 
 mod asked;
+mod beside;
 mod directory;
 mod host;
 mod housekeeping;
@@ -15,13 +16,13 @@ mod stop;
 mod stores;
 mod telemetry;
 
-use std::fmt::Write as _;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use latent_core::{PlatformError, SystemWallClock, WallClock};
+use latent_node::ActivationObserver;
 use latent_node::access::TenantDirectory as _;
 use latent_node::runtime::data_runtime;
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -32,11 +33,14 @@ use tokio::time::Instant;
 use crate::config::{self, Config, ConfigArgs};
 use crate::ending::{Exit, Failure};
 use crate::terminal;
-use asked::Asked;
-pub use directory::make_private;
+use beside::Beside;
 use listeners::{Listening, Prepared};
-use logging::LogFormat;
-use node::Node;
+
+pub use asked::Asked;
+pub use beside::{Companion, Ready, Work};
+pub use directory::make_private;
+pub use logging::{LogFormat, begin as begin_logging};
+pub use node::Node;
 pub use sizes::{Places, engine, storage};
 use stop::{DataRuntime, Running};
 pub use stores::Stores;
@@ -45,6 +49,8 @@ pub use stores::Stores;
 const DISK_THREADS: usize = 32;
 /// What the control runtime has for its end, when all else has ended.
 const CONTROL_END: Duration = Duration::from_millis(100);
+/// What a companion has for its end, before activations are asked for theirs.
+const COMPANION_END: Duration = Duration::from_millis(500);
 
 /// What `latent serve` takes.
 #[derive(Debug, Args)]
@@ -64,10 +70,15 @@ pub fn serve(args: &ServeArgs) -> Exit {
         Err(failure) => return terminal::failure(&failure),
     };
     logging::begin(args.log_format);
-    run(config).unwrap_or_else(|failure| terminal::failure(&failure))
+    run(config, None).unwrap_or_else(|failure| terminal::failure(&failure))
 }
 
-fn run(config: Config) -> Result<Exit, Failure> {
+/// Runs a node from its start to its end, with a companion, if there is one, in the place of the lines that the node
+/// says on standard output.
+///
+/// # Errors
+/// One sentence: why it cannot start.
+pub fn run(config: Config, companion: Option<Companion>) -> Result<Exit, Failure> {
     let no_threads = |error: io::Error| Failure::local(format!("cannot start the node's threads: {error}"));
     let control = control_runtime().map_err(no_threads)?;
     let (asking, asked) = Asked::new();
@@ -76,25 +87,24 @@ fn run(config: Config) -> Result<Exit, Failure> {
         asking.ask_on_signals().map_err(|error| Failure::local(format!("cannot catch signals: {error}")))?;
     }
     let data = data_runtime(workers(&config)).map_err(no_threads)?;
-    let exit = control.block_on(live(config, DataRuntime::new(data), asked));
+    let exit = control.block_on(live(config, DataRuntime::new(data), asked, companion));
     control.shutdown_timeout(CONTROL_END);
     exit
 }
 
 /// A node from its start to its end.
-async fn live(config: Config, data: DataRuntime, asked: Asked) -> Result<Exit, Failure> {
+async fn live(config: Config, data: DataRuntime, asked: Asked, companion: Option<Companion>) -> Result<Exit, Failure> {
     let failing = Arc::new(Notify::new());
-    let running = start(config, data, &failing).await?;
-    let state = running.node.operations.clone();
-    if !asked.at_all() && state.lifecycle().started() {
-        say(b"ready\n")?;
-    }
+    let (observer, begin) = companion.map(|companion| (companion.observer, companion.begin)).unzip();
+    let (running, ready) = start(config, data, &failing, observer, asked.clone()).await?;
+    let mut beside = Beside::begin(begin, ready)?;
     tokio::select! {
         () = asked.times(1) => tracing::info!("asked to stop"),
         () = failing.notified() => tracing::error!("too many quarantined cells; the node ends, to be started again"),
+        () = beside.failed() => {}
     }
     let is_failing = !asked.at_all();
-    drop(state);
+    beside.end(COMPANION_END).await;
     // When it fails nobody has asked yet; whoever does then is in a hurry.
     let stopped = stop::stop(running, asked.times(if is_failing { 1 } else { 2 })).await;
     if stopped.is_clean() {
@@ -106,12 +116,18 @@ async fn live(config: Config, data: DataRuntime, asked: Asked) -> Result<Exit, F
 }
 
 /// Opens everything, then listens.
-async fn start(config: Config, data: DataRuntime, failing: &Arc<Notify>) -> Result<Running, Failure> {
+async fn start(
+    config: Config,
+    data: DataRuntime,
+    failing: &Arc<Notify>,
+    observer: Option<Arc<dyn ActivationObserver>>,
+    asked: Asked,
+) -> Result<(Running, Ready), Failure> {
     let clock: Arc<dyn WallClock> = Arc::new(SystemWallClock);
     let now = Instant::now().into_std();
     let (invoke_on, control_on) = (data.handle().clone(), Handle::current());
     let opened = spawn_blocking(move || {
-        let (node, driver) = Node::open(&config, &clock, now)?;
+        let (node, driver) = Node::open(&config, &clock, now, observer)?;
         let told = |error: PlatformError| Failure::local(format!("cannot start the node: {}", error.message()));
         development_credential(&node, &config).map_err(told)?;
         let invoke = Prepared::new(&config.invoke, invoke_on).map_err(told)?;
@@ -121,19 +137,15 @@ async fn start(config: Config, data: DataRuntime, failing: &Arc<Notify>) -> Resu
         let file = &node.places.listeners;
         directory::note_listeners(file, invoke_at, control_at)
             .map_err(|error| Failure::local(format!("cannot write {}: {error}", file.display())))?;
-        Ok::<_, Failure>((node, driver, listening, [("invoke", invoke_at), ("control", control_at)]))
+        Ok::<_, Failure>((node, driver, listening, directory::url(invoke_at), directory::url(control_at)))
     });
     let opened = opened.await.map_err(|_panic| Failure::local("the node failed while it started; report this"))?;
-    let (node, driver, listening, places) = opened?;
-    let mut lines = String::new();
-    for (name, place) in places {
-        let _infallible = writeln!(lines, "{name} {}", directory::url(place));
-    }
-    say(lines.as_bytes())?;
+    let (node, driver, listening, invoke, control) = opened?;
     let node = Arc::new(node);
     let driver = data.handle().spawn(driver);
     let housekeeping = tokio::spawn(housekeeping::keep(node.clone(), failing.clone()));
-    Ok(Running { node, listening, data, driver, housekeeping })
+    let ready = Ready { node: node.clone(), invoke, control, asked };
+    Ok((Running { node, listening, data, driver, housekeeping }, ready))
 }
 
 /// Makes the credential of a development node: where nobody has one, and only this machine can reach the node.
@@ -162,9 +174,4 @@ fn workers(config: &Config) -> usize {
         Ok(0) => std::thread::available_parallelism().map_or(1, usize::from),
         workers => workers.unwrap_or(usize::MAX),
     }
-}
-
-/// Whoever started the node reads these lines.
-fn say(lines: &[u8]) -> Result<(), Failure> {
-    terminal::to_stdout(lines).map_err(|error| Failure::local(format!("cannot write to standard output: {error}")))
 }

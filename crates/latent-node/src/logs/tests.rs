@@ -60,6 +60,7 @@ fn end(book: &LogBook, of: &str, by: &str, log_bytes: u64) {
         tenant: &tenant(of),
         lineage: &lineage,
         service: &service("s"),
+        function: "f",
         route: &RouteName::new("default").unwrap(),
         resolved: None,
         outcome: &outcome,

@@ -77,6 +77,7 @@ pub(super) struct Accepted {
 /// What is told of an activation at its end and is known from its acceptance on.
 pub(super) struct Called {
     service: ServiceName,
+    function: Box<str>,
     route: RouteName,
     bytes_in: u64,
     observer: Arc<dyn ActivationObserver>,
@@ -86,6 +87,7 @@ impl Called {
     pub(super) fn of(request: &ValidRequest, observer: &Arc<dyn ActivationObserver>) -> Self {
         Self {
             service: request.service().clone(),
+            function: request.target().function.clone(),
             route: request.route().clone(),
             bytes_in: wide(request.payload().bytes.len()),
             observer: Arc::clone(observer),
@@ -105,6 +107,7 @@ impl Called {
             tenant: published.tenant(),
             lineage: published.lineage(),
             service: &self.service,
+            function: &self.function,
             route: &self.route,
             resolved: published.resolved.as_ref(),
             outcome,

@@ -44,6 +44,7 @@ fn end(metrics: &NodeMetrics, tenant: &str, service: &str, came: Came, outcome: 
         tenant: &resolved.tenant,
         lineage: &Lineage::root(ActivationId::new("a").unwrap()),
         service: &resolved.service,
+        function: "f",
         route: &resolved.route,
         resolved: (came == Came::ToARun).then_some(&resolved),
         outcome,

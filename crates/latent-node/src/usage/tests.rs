@@ -50,6 +50,7 @@ fn end(log: &UsageLog, tenant: &str, service: &str, seconds: u64, outcome: &Acti
         tenant: &resolved.tenant,
         lineage: &Lineage::root(ActivationId::new(format!("a{seconds}")).unwrap()),
         service: &resolved.service,
+        function: "f",
         route: &resolved.route,
         resolved: Some(&resolved),
         outcome,
@@ -189,6 +190,31 @@ fn a_file_that_cannot_be_written_is_tried_again_until_it_can() {
     }
     assert!(log.close(WATCHDOG));
     assert_eq!((lines(directory.path()).len(), log.snapshot().dropped), (1, 0));
+}
+
+#[test]
+fn whoever_waits_finds_what_ended_before_without_the_wait_for_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = open(directory.path(), &UsageLogConfig { linger: Duration::from_hours(1), ..config() });
+    for seconds in 0..50 {
+        end(&log, "t", "s", seconds, &returned());
+        assert!(log.catch_up(WATCHDOG));
+        assert_eq!(lines(directory.path()).len() as u64, seconds + 1);
+    }
+    assert!(log.catch_up(WATCHDOG), "there is nothing to wait for");
+    assert!(log.close(WATCHDOG));
+    assert!(!log.catch_up(WATCHDOG), "nothing is written any more");
+}
+
+#[test]
+fn whoever_waits_for_a_disk_that_takes_nothing_is_told_so_at_the_next_attempt() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir(directory.path().join(file_name(1))).unwrap();
+    let log = open(directory.path(), &config());
+    end(&log, "t", "s", 0, &returned());
+    let started = now();
+    assert!(!log.catch_up(2 * WATCHDOG));
+    assert!(now() - started < WATCHDOG, "it waited for as long as it may");
 }
 
 #[test]

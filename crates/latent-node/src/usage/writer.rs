@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::thread::park_timeout;
 use std::time::Duration;
 
@@ -27,6 +27,8 @@ pub(super) struct Writer {
     batch: Vec<u8>,
     /// Lines in the batch, and how many of them are of activations.
     lines: (u64, u64),
+    /// Who waits until the batch is in the file.
+    awaiting: Vec<SyncSender<()>>,
     /// The queue was empty at the last look.
     drained: bool,
     /// Every sender is gone, or the queue was empty after the log was closed.
@@ -41,7 +43,18 @@ impl Writer {
         config: &UsageLogConfig,
     ) -> Self {
         let batch = Vec::with_capacity(2 * BATCH_BYTES);
-        Self { files, messages, counters, linger: config.linger, batch, lines: (0, 0), drained: true, over: false }
+        let awaiting = Vec::new();
+        Self {
+            files,
+            messages,
+            counters,
+            linger: config.linger,
+            batch,
+            lines: (0, 0),
+            awaiting,
+            drained: true,
+            over: false,
+        }
     }
 
     pub(super) fn run(&mut self) {
@@ -60,15 +73,17 @@ impl Writer {
         let _best_effort = self.files.sync();
     }
 
-    /// Waits for more, unless the log is being closed.
+    /// Waits for more, unless somebody waits for what there is, or the log is being closed.
     fn linger(&self, times: u32) {
-        if !self.closing() {
+        if !self.closing() && !self.counters.hurried.load(Ordering::Acquire) {
             park_timeout(self.linger * times);
         }
     }
 
     fn fill(&mut self) {
         self.drained = false;
+        // Before the queue is looked through, so that whoever comes later is seen at the next turn.
+        self.counters.hurried.store(false, Ordering::Release);
         while self.batch.len() < BATCH_BYTES {
             match self.messages.try_recv() {
                 Ok(message) => self.take(message),
@@ -84,10 +99,22 @@ impl Writer {
     }
 
     fn take(&mut self, message: Message) {
-        let Some(entry) = message else { return };
-        self.tell_dropped();
-        entry.write(&mut self.batch);
-        self.lines = (self.lines.0 + 1, self.lines.1 + 1);
+        match message {
+            Message::Ended(entry) => {
+                self.tell_dropped();
+                entry.write(&mut self.batch);
+                self.lines = (self.lines.0 + 1, self.lines.1 + 1);
+            }
+            Message::Awaited(told) => self.awaiting.push(told),
+            Message::Wake => {}
+        }
+    }
+
+    /// Tells those who wait that there is nothing left of what they wait for.
+    fn tell_awaiting(&mut self) {
+        for told in self.awaiting.drain(..) {
+            let _gone = told.try_send(());
+        }
     }
 
     fn tell_dropped(&mut self) {
@@ -100,7 +127,7 @@ impl Writer {
 
     fn write(&mut self) {
         if self.batch.is_empty() {
-            return;
+            return self.tell_awaiting();
         }
         // Looked at before the attempt, so that one is made after the log has been closed.
         let closing = self.closing();
@@ -109,9 +136,12 @@ impl Writer {
                 self.counters.written.fetch_add(self.lines.0, Ordering::Relaxed);
                 self.batch.clear();
                 self.lines = (0, 0);
+                self.tell_awaiting();
             }
             Err(_counted) => {
                 self.counters.failures.fetch_add(1, Ordering::Relaxed);
+                // They need not wait for a disk that may take nothing for long.
+                self.awaiting.clear();
                 if closing {
                     self.give_up();
                 } else {
@@ -123,7 +153,7 @@ impl Writer {
 
     /// The log is closed and the disk does not take what is left.
     fn give_up(&mut self) {
-        let queued = self.messages.try_iter().flatten().count();
+        let queued = self.messages.try_iter().filter(|message| matches!(message, Message::Ended(_))).count();
         self.counters.dropped.fetch_add(self.lines.1 + queued as u64, Ordering::Relaxed);
         self.batch.clear();
         self.over = true;

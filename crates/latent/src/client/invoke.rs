@@ -2,7 +2,7 @@
 //!
 //! Invariant: the command knows the activation's id before it asks, so that Ctrl-C cancels what it started.
 
-mod report;
+pub mod report;
 pub mod target;
 
 use std::time::Duration;

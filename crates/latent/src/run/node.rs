@@ -277,7 +277,7 @@ fn never_was(activation_id: ActivationId, error: PlatformError) -> Record {
 }
 
 /// What the service of a component is called: as its file, with a dash for white space; `local` where that is no name.
-fn service_name(component: &Path) -> ServiceName {
+pub fn service_name(component: &Path) -> ServiceName {
     let stem = component.file_stem().unwrap_or_default().to_string_lossy();
     let mut name = stem.replace(|c: char| c.is_whitespace() || c.is_control(), "-");
     name.truncate(name.floor_char_boundary(ID_BYTES_MAX));

@@ -20,6 +20,9 @@ use super::sizes::Places;
 use super::telemetry::Spans;
 use crate::config::Config;
 
+/// How long a question about usage waits until the log has what ended before it.
+const CATCH_UP: Duration = Duration::from_secs(1);
+
 /// The process of a node.
 pub struct Host {
     backend: Arc<WasmtimeBackend>,
@@ -127,6 +130,8 @@ impl NodeHost for Host {
     }
 
     fn usage(&self, query: &UsageQuery) -> Result<(Vec<UsageSum>, u64), PlatformError> {
+        // What cannot be written in time is missing, as it is where the disk takes nothing.
+        let _in_time = self.usage.catch_up(CATCH_UP);
         usage::sum(&self.usage_dir, query)
     }
 

@@ -15,7 +15,10 @@ use latent_node::access::{
 };
 use latent_node::logs::{LogBook, LogBookConfig};
 use latent_node::operations::{NodeOperations, NodeOperationsParts};
-use latent_node::{CleanupDriver, CleanupSupervisor, LocalActivationManager, LocalActivationManagerParts, Observers};
+use latent_node::{
+    ActivationObserver, CleanupDriver, CleanupSupervisor, LocalActivationManager, LocalActivationManagerParts,
+    Observers,
+};
 use latent_scheduler::CellPool;
 use latent_scheduler::admission::{Admission, AdmissionConfig, QuotaLedger};
 use latent_storage::{SecretDirectory, Storage, StorageOptions};
@@ -53,11 +56,16 @@ pub struct Node {
 
 impl Node {
     /// Opens the data directory of `config` and makes a node of it. Blocks on the disk. The driver is to be spawned on
-    /// the data runtime.
+    /// the data runtime. `observer` is told of ends after the node's own.
     ///
     /// # Errors
     /// One sentence: which directory, file or setting it was, and what to do.
-    pub fn open(config: &Config, clock: &Arc<dyn WallClock>, now: Instant) -> Result<(Self, CleanupDriver), Failure> {
+    pub fn open(
+        config: &Config,
+        clock: &Arc<dyn WallClock>,
+        now: Instant,
+        observer: Option<Arc<dyn ActivationObserver>>,
+    ) -> Result<(Self, CleanupDriver), Failure> {
         if config.pressure_source == PressureSource::Psi {
             pressure::read(now).map_err(Failure::local)?;
         }
@@ -68,7 +76,7 @@ impl Node {
             checked.map_err(|refusal| Failure::local(format!("secrets_dir: {refusal}")))?;
         }
         let spans = config.otlp_endpoint.as_deref().map(Spans::to).transpose().map_err(Failure::local)?;
-        Self::assemble(config, clock, preparation, spans.map(Arc::new))
+        Self::assemble(config, clock, preparation, (spans.map(Arc::new), observer))
             .map_err(|error| Failure::local(format!("cannot start the node: {}", error.message())))
     }
 
@@ -76,7 +84,7 @@ impl Node {
         config: &Config,
         clock: &Arc<dyn WallClock>,
         preparation: Preparation,
-        spans: Option<Arc<Spans>>,
+        (spans, observer): (Option<Arc<Spans>>, Option<Arc<dyn ActivationObserver>>),
     ) -> Result<(Self, CleanupDriver), PlatformError> {
         let places = Places::of(config);
         let logs = Arc::new(LogBook::new(logs(config), Arc::clone(clock))?);
@@ -103,7 +111,7 @@ impl Node {
             journal: Arc::new(LocalActivationJournal::new(sizes::journal(config))?),
             ids: Arc::new(RandomActivationIdSource::new()),
             clock: Arc::clone(clock),
-            observer: Arc::new(Observers(host.observers().into())),
+            observer: Arc::new(Observers(host.observers().into_iter().chain(observer).collect())),
         };
         let manager = Arc::new(LocalActivationManager::new(parts, sizes::manager(config))?);
         let (supervisor, driver) = CleanupSupervisor::new(sizes::supervisor(config))?;

@@ -185,25 +185,34 @@ async fn health_needs_no_credential_and_follows_the_node() {
     assert_eq!(health.check(asked("other")).await.unwrap_err().code(), Code::NotFound);
 }
 
+/// What reflection lists in one version of its service.
+macro_rules! listed {
+    ($version:ident, $node:expr) => {{
+        use tonic_reflection::pb::$version::server_reflection_client::ServerReflectionClient;
+        use tonic_reflection::pb::$version::server_reflection_request::MessageRequest;
+        use tonic_reflection::pb::$version::server_reflection_response::MessageResponse;
+        let mut client = ServerReflectionClient::new($node.routes(Listener::Control));
+        let request = tonic_reflection::pb::$version::ServerReflectionRequest {
+            host: String::new(),
+            message_request: Some(MessageRequest::ListServices(String::new())),
+        };
+        let mut answers = client.server_reflection_info(stream::iter([request])).await.unwrap().into_inner();
+        match answers.message().await.unwrap().unwrap().message_response {
+            Some(MessageResponse::ListServicesResponse(list)) => {
+                list.service.into_iter().map(|service| service.name).collect::<Vec<_>>()
+            }
+            other => panic!("not a list: {other:?}"),
+        }
+    }};
+}
+
 #[tokio::test]
-async fn reflection_lists_the_services() {
-    use tonic_reflection::pb::v1::server_reflection_client::ServerReflectionClient;
-    use tonic_reflection::pb::v1::server_reflection_request::MessageRequest;
-    use tonic_reflection::pb::v1::server_reflection_response::MessageResponse;
+async fn reflection_lists_the_services_in_both_of_its_versions() {
     let node = node(1);
-    let mut client = ServerReflectionClient::new(node.routes(Listener::Control));
-    let request = tonic_reflection::pb::v1::ServerReflectionRequest {
-        host: String::new(),
-        message_request: Some(MessageRequest::ListServices(String::new())),
-    };
-    let mut answers = client.server_reflection_info(stream::iter([request])).await.unwrap().into_inner();
-    let Some(MessageResponse::ListServicesResponse(list)) = answers.message().await.unwrap().unwrap().message_response
-    else {
-        panic!("not a list");
-    };
-    let names: Vec<_> = list.service.iter().map(|service| service.name.as_str()).collect();
-    for name in ["latent.v1.Invocation", "latent.v1.Node", "grpc.health.v1.Health"] {
-        assert!(names.contains(&name), "{names:?}");
+    for names in [listed!(v1, node), listed!(v1alpha, node)] {
+        for name in ["latent.v1.Invocation", "latent.v1.Node", "grpc.health.v1.Health"] {
+            assert!(names.iter().any(|listed| listed == name), "{names:?}");
+        }
     }
 }
 

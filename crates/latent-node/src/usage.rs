@@ -52,8 +52,15 @@ pub(crate) struct Counters {
     closing: AtomicBool,
 }
 
-/// An end, or a wake for the writer, which then looks whether the log is being closed.
-pub(crate) type Message = Option<Entry>;
+/// What the writer is told.
+pub(crate) enum Message {
+    /// An activation has ended.
+    Ended(Entry),
+    /// Whoever waits is told once all that was queued before is in the file.
+    Flush(SyncSender<()>),
+    /// It looks whether the log is being closed.
+    Wake,
+}
 
 /// Writes the usage log. An observer of the manager.
 pub struct UsageLog {
@@ -99,13 +106,25 @@ impl UsageLog {
         UsageLogSnapshot { written: load(written), dropped: load(dropped), failures: load(failures) }
     }
 
+    /// Waits until all that has ended by now is in the files, at most so long, and says whether it is. Blocks.
+    pub fn flush(&self, within: Duration) -> bool {
+        let (tell, told) = sync_channel(1);
+        if self.queue.try_send(Message::Flush(tell)).is_err() {
+            return false;
+        }
+        if let Some(running) = &*self.running.lock().unwrap_or_else(PoisonError::into_inner) {
+            running.thread.thread().unpark();
+        }
+        told.recv_timeout(within).is_ok()
+    }
+
     /// Writes what is queued, waits for the writer at most so long, and says whether it has ended. Ends that come later are
     /// dropped and counted. Blocks. A second call has nothing to wait for.
     pub fn close(&self, within: Duration) -> bool {
         self.counters.closing.store(true, Ordering::Release);
         let Some(running) = self.running.lock().unwrap_or_else(PoisonError::into_inner).take() else { return true };
         // A full queue keeps the writer awake by itself.
-        let _full = self.queue.try_send(None);
+        let _full = self.queue.try_send(Message::Wake);
         running.thread.thread().unpark();
         match running.done.recv_timeout(within) {
             Ok(()) | Err(RecvTimeoutError::Disconnected) => running.thread.join().is_ok(),
@@ -117,7 +136,7 @@ impl UsageLog {
 impl ActivationObserver for UsageLog {
     fn ended(&self, end: &ActivationEnd<'_>) {
         let closing = self.counters.closing.load(Ordering::Acquire);
-        if closing || self.queue.try_send(Some(Entry::of(end, &self.engine))).is_err() {
+        if closing || self.queue.try_send(Message::Ended(Entry::of(end, &self.engine))).is_err() {
             self.counters.dropped.fetch_add(1, Ordering::Relaxed);
             self.counters.untold.fetch_add(1, Ordering::Relaxed);
         }
@@ -128,7 +147,7 @@ impl Drop for UsageLog {
     /// Does not wait: the writer ends by itself once the queue is empty.
     fn drop(&mut self) {
         self.counters.closing.store(true, Ordering::Release);
-        let _full = self.queue.try_send(None);
+        let _full = self.queue.try_send(Message::Wake);
         if let Some(running) = self.running.get_mut().unwrap_or_else(PoisonError::into_inner) {
             running.thread.thread().unpark();
         }

@@ -193,6 +193,20 @@ fn a_file_that_cannot_be_written_is_tried_again_until_it_can() {
 }
 
 #[test]
+fn a_flush_does_not_wait_for_more_to_come() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = open(directory.path(), &UsageLogConfig { linger: Duration::from_hours(1), ..UsageLogConfig::default() });
+    assert!(log.flush(WATCHDOG), "nothing is to be written");
+    end(&log, "acme", "shop", 0, &returned());
+    assert!(log.flush(WATCHDOG));
+    assert_eq!((lines(directory.path()).len(), log.snapshot().written), (1, 1));
+    end(&log, "acme", "shop", 1, &returned());
+    assert!(log.close(WATCHDOG));
+    assert!(!log.flush(WATCHDOG), "nobody writes any more");
+    assert_eq!(lines(directory.path()).len(), 2);
+}
+
+#[test]
 fn a_full_queue_drops_ends_and_the_next_line_says_how_many() {
     let directory = tempfile::tempdir().unwrap();
     let obstacle = directory.path().join(file_name(1));

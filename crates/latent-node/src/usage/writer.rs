@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::thread::park_timeout;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ pub(super) struct Writer {
     counters: Arc<Counters>,
     linger: Duration,
     batch: Vec<u8>,
+    /// Who waits for what is in the batch.
+    flushes: Vec<SyncSender<()>>,
     /// Lines in the batch, and how many of them are of activations.
     lines: (u64, u64),
     /// The queue was empty at the last look.
@@ -41,7 +43,17 @@ impl Writer {
         config: &UsageLogConfig,
     ) -> Self {
         let batch = Vec::with_capacity(2 * BATCH_BYTES);
-        Self { files, messages, counters, linger: config.linger, batch, lines: (0, 0), drained: true, over: false }
+        Self {
+            files,
+            messages,
+            counters,
+            linger: config.linger,
+            batch,
+            flushes: Vec::new(),
+            lines: (0, 0),
+            drained: true,
+            over: false,
+        }
     }
 
     pub(super) fn run(&mut self) {
@@ -52,7 +64,10 @@ impl Writer {
                     Ok(message) => self.take(message),
                     Err(_gone) => self.over = true,
                 }
-                self.linger(1);
+                // Whoever flushes does not wait for more.
+                if self.flushes.is_empty() {
+                    self.linger(1);
+                }
             }
             self.fill();
             self.write();
@@ -84,7 +99,11 @@ impl Writer {
     }
 
     fn take(&mut self, message: Message) {
-        let Some(entry) = message else { return };
+        let entry = match message {
+            Message::Ended(entry) => entry,
+            Message::Flush(tell) => return self.flushes.push(tell),
+            Message::Wake => return,
+        };
         self.tell_dropped();
         entry.write(&mut self.batch);
         self.lines = (self.lines.0 + 1, self.lines.1 + 1);
@@ -100,7 +119,7 @@ impl Writer {
 
     fn write(&mut self) {
         if self.batch.is_empty() {
-            return;
+            return self.tell_flushed();
         }
         // Looked at before the attempt, so that one is made after the log has been closed.
         let closing = self.closing();
@@ -109,6 +128,7 @@ impl Writer {
                 self.counters.written.fetch_add(self.lines.0, Ordering::Relaxed);
                 self.batch.clear();
                 self.lines = (0, 0);
+                self.tell_flushed();
             }
             Err(_counted) => {
                 self.counters.failures.fetch_add(1, Ordering::Relaxed);
@@ -121,9 +141,16 @@ impl Writer {
         }
     }
 
+    fn tell_flushed(&mut self) {
+        for tell in self.flushes.drain(..) {
+            // Who has stopped waiting need not know.
+            let _gone = tell.try_send(());
+        }
+    }
+
     /// The log is closed and the disk does not take what is left.
     fn give_up(&mut self) {
-        let queued = self.messages.try_iter().flatten().count();
+        let queued = self.messages.try_iter().filter(|message| matches!(message, Message::Ended(_))).count();
         self.counters.dropped.fetch_add(self.lines.1 + queued as u64, Ordering::Relaxed);
         self.batch.clear();
         self.over = true;

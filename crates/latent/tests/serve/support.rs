@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
@@ -22,9 +22,14 @@ pub struct Setup {
 
 impl Setup {
     pub fn new(more: &str) -> Self {
+        Self::of("", more)
+    }
+
+    /// The same, with keys that stand before all sections, and sections.
+    pub fn of(keys: &str, more: &str) -> Self {
         let dir = TempDir::new().expect("a temporary directory");
         let config = format!(
-            "data_dir = \"data\"\n[listeners.invoke]\naddress = \"127.0.0.1:0\"\n[listeners.control]\n\
+            "data_dir = \"data\"{keys}\n[listeners.invoke]\naddress = \"127.0.0.1:0\"\n[listeners.control]\n\
              address = \"127.0.0.1:0\"\n[pressure]\nsource = \"none\"\n{more}\n"
         );
         std::fs::write(dir.path().join("latent.toml"), config).expect("the directory takes files");
@@ -35,9 +40,21 @@ impl Setup {
         self.dir.path().join("data")
     }
 
+    /// A path in the directory, as text.
+    pub fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).to_str().expect("a temporary directory has a name in UTF-8").to_owned()
+    }
+
     pub fn command(&self, verb: &str) -> Command {
+        let mut command = self.plain(verb);
+        command.arg("--config").arg(self.dir.path().join("latent.toml"));
+        command
+    }
+
+    /// A command that takes no configuration.
+    pub fn plain(&self, verb: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_latent"));
-        command.arg(verb).arg("--config").arg(self.dir.path().join("latent.toml"));
+        command.arg(verb);
         command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT").stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -45,12 +62,17 @@ impl Setup {
 
     /// Starts a node and waits until it says that it is ready.
     pub fn serve(&self) -> Served {
+        self.serve_with(&self.data().join("dev-credential"))
+    }
+
+    /// The same, with the token out of a file.
+    pub fn serve_with(&self, token: impl AsRef<Path>) -> Served {
         let mut served = self.begin();
         let lines: Vec<_> = (0..3).map(|_| served.line()).collect();
         assert_eq!(lines[2], "ready", "{lines:?}");
         served.invoke = address(&lines[0], "invoke ");
         served.control = address(&lines[1], "control ");
-        served.token = std::fs::read_to_string(self.data().join("dev-credential")).expect("a token").trim().to_owned();
+        served.token = std::fs::read_to_string(token).expect("a token").trim().to_owned();
         served
     }
 

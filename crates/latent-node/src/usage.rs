@@ -54,13 +54,13 @@ pub(crate) struct Counters {
     hurried: AtomicBool,
 }
 
-/// What the writer is told.
+/// What the writer is sent.
 pub(crate) enum Message {
     /// An activation has ended.
     Ended(Entry),
-    /// Whoever waits is told once all that was queued before is in the file.
-    Flush(SyncSender<()>),
-    /// It looks whether the log is being closed.
+    /// Somebody waits until what was sent before is in the files.
+    Awaited(SyncSender<()>),
+    /// Nothing, but that it looks whether the log is being closed.
     Wake,
 }
 
@@ -108,18 +108,18 @@ impl UsageLog {
         UsageLogSnapshot { written: load(written), dropped: load(dropped), failures: load(failures) }
     }
 
-    /// Waits until all that has ended by now is in the files, at most so long, and says whether it is. Blocks.
-    pub fn flush(&self, within: Duration) -> bool {
-        let (tell, told) = sync_channel(1);
-        if self.queue.try_send(Message::Flush(tell)).is_err() {
+    /// Waits until whatever ended before is in the files, at most so long, and says whether it is. Does not wait for a writer
+    /// that has a full queue before it, or that was closed. Blocks.
+    pub fn catch_up(&self, within: Duration) -> bool {
+        let (told, written) = sync_channel(1);
+        if self.queue.try_send(Message::Awaited(told)).is_err() {
             return false;
         }
-        // Besides the wake, which a writer that waits for a message may take for the message's.
         self.counters.hurried.store(true, Ordering::Release);
         if let Some(running) = &*self.running.lock().unwrap_or_else(PoisonError::into_inner) {
             running.thread.thread().unpark();
         }
-        told.recv_timeout(within).is_ok()
+        written.recv_timeout(within).is_ok()
     }
 
     /// Writes what is queued, waits for the writer at most so long, and says whether it has ended. Ends that come later are

@@ -193,39 +193,28 @@ fn a_file_that_cannot_be_written_is_tried_again_until_it_can() {
 }
 
 #[test]
-fn no_flush_of_many_waits_for_more_to_come() {
+fn whoever_waits_finds_what_ended_before_without_the_wait_for_more() {
     let directory = tempfile::tempdir().unwrap();
     let log = open(directory.path(), &UsageLogConfig { linger: Duration::from_hours(1), ..config() });
     for seconds in 0..50 {
         end(&log, "t", "s", seconds, &returned());
-        assert!(log.flush(WATCHDOG), "flush {seconds}");
+        assert!(log.catch_up(WATCHDOG));
         assert_eq!(lines(directory.path()).len() as u64, seconds + 1);
     }
+    assert!(log.catch_up(WATCHDOG), "there is nothing to wait for");
+    assert!(log.close(WATCHDOG));
+    assert!(!log.catch_up(WATCHDOG), "nothing is written any more");
 }
 
 #[test]
-fn a_flush_to_a_disk_that_takes_nothing_ends_with_the_next_attempt() {
+fn whoever_waits_for_a_disk_that_takes_nothing_is_told_so_at_the_next_attempt() {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join(file_name(1))).unwrap();
     let log = open(directory.path(), &config());
     end(&log, "t", "s", 0, &returned());
     let started = now();
-    assert!(!log.flush(2 * WATCHDOG));
+    assert!(!log.catch_up(2 * WATCHDOG));
     assert!(now() - started < WATCHDOG, "it waited for as long as it may");
-}
-
-#[test]
-fn a_flush_does_not_wait_for_more_to_come() {
-    let directory = tempfile::tempdir().unwrap();
-    let log = open(directory.path(), &UsageLogConfig { linger: Duration::from_hours(1), ..UsageLogConfig::default() });
-    assert!(log.flush(WATCHDOG), "nothing is to be written");
-    end(&log, "acme", "shop", 0, &returned());
-    assert!(log.flush(WATCHDOG));
-    assert_eq!((lines(directory.path()).len(), log.snapshot().written), (1, 1));
-    end(&log, "acme", "shop", 1, &returned());
-    assert!(log.close(WATCHDOG));
-    assert!(!log.flush(WATCHDOG), "nobody writes any more");
-    assert_eq!(lines(directory.path()).len(), 2);
 }
 
 #[test]

@@ -25,10 +25,10 @@ pub(super) struct Writer {
     counters: Arc<Counters>,
     linger: Duration,
     batch: Vec<u8>,
-    /// Who waits for what is in the batch.
-    flushes: Vec<SyncSender<()>>,
     /// Lines in the batch, and how many of them are of activations.
     lines: (u64, u64),
+    /// Who waits until the batch is in the file.
+    awaiting: Vec<SyncSender<()>>,
     /// The queue was empty at the last look.
     drained: bool,
     /// Every sender is gone, or the queue was empty after the log was closed.
@@ -43,14 +43,15 @@ impl Writer {
         config: &UsageLogConfig,
     ) -> Self {
         let batch = Vec::with_capacity(2 * BATCH_BYTES);
+        let awaiting = Vec::new();
         Self {
             files,
             messages,
             counters,
             linger: config.linger,
             batch,
-            flushes: Vec::new(),
             lines: (0, 0),
+            awaiting,
             drained: true,
             over: false,
         }
@@ -64,10 +65,7 @@ impl Writer {
                     Ok(message) => self.take(message),
                     Err(_gone) => self.over = true,
                 }
-                // Whoever flushes does not wait for more.
-                if self.flushes.is_empty() {
-                    self.linger(1);
-                }
+                self.linger(1);
             }
             self.fill();
             self.write();
@@ -101,14 +99,22 @@ impl Writer {
     }
 
     fn take(&mut self, message: Message) {
-        let entry = match message {
-            Message::Ended(entry) => entry,
-            Message::Flush(tell) => return self.flushes.push(tell),
-            Message::Wake => return,
-        };
-        self.tell_dropped();
-        entry.write(&mut self.batch);
-        self.lines = (self.lines.0 + 1, self.lines.1 + 1);
+        match message {
+            Message::Ended(entry) => {
+                self.tell_dropped();
+                entry.write(&mut self.batch);
+                self.lines = (self.lines.0 + 1, self.lines.1 + 1);
+            }
+            Message::Awaited(told) => self.awaiting.push(told),
+            Message::Wake => {}
+        }
+    }
+
+    /// Tells those who wait that there is nothing left of what they wait for.
+    fn tell_awaiting(&mut self) {
+        for told in self.awaiting.drain(..) {
+            let _gone = told.try_send(());
+        }
     }
 
     fn tell_dropped(&mut self) {
@@ -121,7 +127,7 @@ impl Writer {
 
     fn write(&mut self) {
         if self.batch.is_empty() {
-            return self.tell_flushed();
+            return self.tell_awaiting();
         }
         // Looked at before the attempt, so that one is made after the log has been closed.
         let closing = self.closing();
@@ -130,25 +136,18 @@ impl Writer {
                 self.counters.written.fetch_add(self.lines.0, Ordering::Relaxed);
                 self.batch.clear();
                 self.lines = (0, 0);
-                self.tell_flushed();
+                self.tell_awaiting();
             }
             Err(_counted) => {
                 self.counters.failures.fetch_add(1, Ordering::Relaxed);
                 // They need not wait for a disk that may take nothing for long.
-                self.flushes.clear();
+                self.awaiting.clear();
                 if closing {
                     self.give_up();
                 } else {
                     self.linger(LINGERS_AFTER_FAILURE);
                 }
             }
-        }
-    }
-
-    fn tell_flushed(&mut self) {
-        for tell in self.flushes.drain(..) {
-            // Who has stopped waiting need not know.
-            let _gone = tell.try_send(());
         }
     }
 

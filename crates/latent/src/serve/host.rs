@@ -20,8 +20,8 @@ use super::sizes::Places;
 use super::telemetry::Spans;
 use crate::config::Config;
 
-/// How long a question about usage waits for what has just ended to be in the files.
-const USAGE_FLUSH: Duration = Duration::from_secs(1);
+/// How long a question about usage waits until the log has what ended before it.
+const CATCH_UP: Duration = Duration::from_secs(1);
 
 /// The process of a node.
 pub struct Host {
@@ -130,8 +130,8 @@ impl NodeHost for Host {
     }
 
     fn usage(&self, query: &UsageQuery) -> Result<(Vec<UsageSum>, u64), PlatformError> {
-        // What a disk does not take in this time is missing from the sums, as it is from the files.
-        let _is_whole = self.usage.flush(USAGE_FLUSH);
+        // What cannot be written in time is missing, as it is where the disk takes nothing.
+        let _in_time = self.usage.catch_up(CATCH_UP);
         usage::sum(&self.usage_dir, query)
     }
 

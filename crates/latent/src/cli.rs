@@ -166,7 +166,8 @@ Examples:
 const UP_LONG_ABOUT: &str = "\
 Runs a development node, deploys the components that are named, and deploys each again whenever its file changes.
 
-The node is that of `latent serve`, with the same limits, in a directory of its own. Each component is a service called \
+The node is that of `latent serve`, with the same limits, in a directory of its own; only how busy the machine is does \
+not matter to it. Each component is a service called \
 as its file, with the deployment `main`. A file is taken once it has stopped changing and compiles; what does not is told, \
 and the code before it goes on answering. Calls under way end on the code that they began with.";
 

@@ -5,6 +5,7 @@
 mod asked;
 mod beside;
 mod directory;
+mod holder;
 mod host;
 mod housekeeping;
 mod listeners;
@@ -17,6 +18,7 @@ mod stores;
 mod telemetry;
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -130,8 +132,10 @@ async fn start(
         let (node, driver) = Node::open(&config, &clock, now, observer)?;
         let told = |error: PlatformError| Failure::local(format!("cannot start the node: {}", error.message()));
         development_credential(&node, &config).map_err(told)?;
-        let invoke = Prepared::new(&config.invoke, invoke_on).map_err(told)?;
-        let control = Prepared::new(&config.control, control_on).map_err(told)?;
+        let invoke = Prepared::new(&config.invoke, invoke_on)
+            .map_err(|error| no_listener("--invoke", config.invoke.address, &error))?;
+        let control = Prepared::new(&config.control, control_on)
+            .map_err(|error| no_listener("--control", config.control.address, &error))?;
         let (invoke_at, control_at) = (invoke.place(), control.place());
         let listening = Listening::begin(&node, &config, invoke, control).map_err(told)?;
         let file = &node.places.listeners;
@@ -146,6 +150,16 @@ async fn start(
     let housekeeping = tokio::spawn(housekeeping::keep(node.clone(), failing.clone()));
     let ready = Ready { node: node.clone(), invoke, control, asked };
     Ok((Running { node, listening, data, driver, housekeeping }, ready))
+}
+
+/// Why a listener is not to be had; of an address that is taken, who has it and how to choose another.
+fn no_listener(flag: &str, address: SocketAddr, error: &PlatformError) -> Failure {
+    let holder = holder::of(address).filter(|_| error.has_detail("listener.bind"));
+    let what = holder.map_or_else(String::new, |holder| {
+        let free = SocketAddr::new(address.ip(), 0);
+        format!(" (the process {holder} has it; {flag} {free} takes any port that is free)")
+    });
+    Failure::local(format!("cannot start the node: {}{what}", error.message()))
 }
 
 /// Makes the credential of a development node: where nobody has one, and only this machine can reach the node.

@@ -14,17 +14,19 @@ mod watch;
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use latent_core::{MediaType, ServiceName};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::config::{self, ConfigArgs, PressureSource};
 use crate::ending::{Exit, Failure};
 use crate::input::{self, Arguments};
 use crate::printable::Printable;
-use crate::serve::{self, Asked, Companion, LogFormat, Ready};
+use crate::serve::{self, Asked, Companion, LogFormat, Node, Ready};
 use crate::terminal::{self, error_line, to_stderr};
 use deploying::{Change, Deployer};
 use printer::Printer;
@@ -89,8 +91,7 @@ fn attempt(args: &UpArgs) -> Result<Exit, Failure> {
     serve::begin_logging(LogFormat::Text);
     let (printer, printing) =
         Printer::start().map_err(|error| Failure::local(format!("cannot start a thread: {error}")))?;
-    let data = args.data.clone();
-    let begin = move |ready: Ready| -> serve::Work { Box::pin(live(ready, data, components, called)) };
+    let begin = move |ready: Ready| -> serve::Work { Box::pin(live(ready, components, called)) };
     let exit = serve::run(config, Some(Companion { observer: printer, begin: Box::new(begin) }));
     printing.end();
     exit
@@ -135,17 +136,22 @@ fn components(paths: &[PathBuf]) -> Result<Vec<Component>, Failure> {
     paths.iter().map(component).collect()
 }
 
-/// Deploys, calls, and watches until the node is asked to end.
-async fn live(ready: Ready, data: PathBuf, components: Vec<Component>, called: Option<Called>) -> Result<(), Failure> {
-    let Ready { node, invoke, control, asked } = ready;
-    let credential = node.places.credential.clone();
-    if !credential.exists() {
-        return Err(Failure::local(format!(
-            "{} has credentials, and none of them is this command's; serve it with `latent serve`, or name another \
-             directory with --data",
-            data.display()
-        )));
+/// The file with the credential of development, which is made where it is missing: whoever starts a node has its directory.
+async fn credential(node: &Arc<Node>) -> Result<PathBuf, Failure> {
+    let file = node.places.credential.clone();
+    if !file.exists() {
+        let (registry, place) = (node.registry.clone(), file.clone());
+        let made = spawn_blocking(move || registry.development_credential(&place)).await;
+        let made = made.map_err(|_panic| Failure::local("the node failed while it made a credential; report this"))?;
+        made.map_err(|error| Failure::local(error.message()))?;
     }
+    Ok(file)
+}
+
+/// Deploys, calls, and watches until the node is asked to end.
+async fn live(ready: Ready, components: Vec<Component>, called: Option<Called>) -> Result<(), Failure> {
+    let Ready { node, invoke, control, asked } = ready;
+    let credential = credential(&node).await?;
     to_stderr(&format!("invoke {invoke}\ncontrol {control}\n"));
     let place = Place { invoke, control, credential };
     let mut deployer = Deployer::new(node);

@@ -43,7 +43,7 @@ fn how(end: &ActivationEnd<'_>) -> &'static str {
 fn why(limit: Option<Limit>, error: &PlatformError) -> String {
     let told = LimitText(error);
     match limit {
-        _ if told.is_some() => told.to_string(),
+        Some(Limit::Fuel | Limit::Memory | Limit::Deadline) if told.is_some() => told.to_string(),
         Some(Limit::Deadline) => "it was stopped by its deadline, which counts from its arrival".to_owned(),
         Some(limit) => {
             let name = limit.as_str().replace('-', " ");

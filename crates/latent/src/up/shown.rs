@@ -48,12 +48,12 @@ impl Service {
 pub fn deployed(service: &Service, path: &Path, change: Change, took: Duration) -> String {
     let (name, path) = (Printable(service.name.as_str()), path.to_string_lossy());
     let release = service.release.digest().to_string();
-    let what = match change {
-        Change::Made | Change::Nothing => "deployed",
-        Change::Replaced => "deployed again; calls under way end on the code that they began with",
+    let (again, until) = match change {
+        Change::Made | Change::Nothing => ("", ""),
+        Change::Replaced => (" again", "; calls under way end on the code that they began with"),
     };
-    let release = release.get(..12).unwrap_or(&release);
-    format!("{name}: {} {what}, release {release}, after {:.2} s\n", Printable(&path), took.as_secs_f64())
+    let (path, release) = (Printable(&path), release.get(..12).unwrap_or(&release));
+    format!("{name}: deployed {path}{again} as release {release}, after {:.2} s{until}\n", took.as_secs_f64())
 }
 
 /// A line for each function of `service`, and one that calls the first of them.

@@ -15,6 +15,7 @@ use latent_scheduler::fair::QUEUE_CAPACITY_MAX;
 use crate::config::ConfigCommandArgs;
 use crate::preparing::CacheArgs;
 use crate::quantities::{parse_duration, parse_fuel, parse_memory, parse_size};
+use crate::recover::{RECOVER_EXAMPLES, RecoverArgs};
 use crate::serve::ServeArgs;
 
 /// The most activations in flight: as many as a queue has places. Each that waits costs a few kilobytes.
@@ -43,6 +44,9 @@ pub enum Command {
     Serve(ServeArgs),
     /// Says what a node is told: each value in force, and where it comes from
     Config(ConfigCommandArgs),
+    /// Makes a credential for an operator who has none, while no node runs
+    #[command(after_long_help = RECOVER_EXAMPLES)]
+    Recover(RecoverArgs),
 
     /// What is asked of a node that runs elsewhere.
     #[command(flatten)]

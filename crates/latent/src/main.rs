@@ -11,6 +11,7 @@ mod preparing;
 mod printable;
 mod progress;
 mod quantities;
+mod recover;
 mod run;
 mod serve;
 mod signals;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Ok(Cli { command: Command::Check(args) }) => check::check(&args).into(),
         Ok(Cli { command: Command::Client(command) }) => client::run(&command).into(),
         Ok(Cli { command: Command::Config(args) }) => config::config(&args).into(),
+        Ok(Cli { command: Command::Recover(args) }) => recover::recover(&args).into(),
         Ok(Cli { command: Command::Serve(args) }) => serve::serve(&args).into(),
         Ok(Cli { command: Command::CompileComponent }) => latent_wasmtime::compile_child(),
         Err(told) => cli::explain(&told),

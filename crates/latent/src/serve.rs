@@ -33,11 +33,13 @@ use crate::config::{self, Config, ConfigArgs};
 use crate::ending::{Exit, Failure};
 use crate::terminal;
 use asked::Asked;
+pub use directory::make_private;
 use listeners::{Listening, Prepared};
 use logging::LogFormat;
 use node::Node;
-use sizes::Places;
+pub use sizes::{Places, engine, storage};
 use stop::{DataRuntime, Running};
+pub use stores::Stores;
 
 /// Threads of the control runtime on which calls may wait for the disk.
 const DISK_THREADS: usize = 32;

@@ -11,9 +11,11 @@ use super::failing;
 use super::finding::NodeArgs;
 use super::session::{Ended, Session, json_line};
 use crate::cli::OutputForm;
+use crate::config::Config;
 use crate::ending::{Exit, Failure};
 use crate::printable::Printable;
 use crate::quantities::Size;
+use crate::serve::{Places, make_private};
 use crate::terminal::{self, lost_output, to_stdout};
 
 pub const BACKUP_EXAMPLES: &str = "\
@@ -27,12 +29,12 @@ Examples:
   latent backup /var/backups/latent-2026-11-30";
 
 pub const RESTORE_EXAMPLES: &str = "\
-No node may run on either directory. Everything is verified while it is copied; what is in DATA_DIR after a failure
-is no storage and can be removed.
+No node may run on either directory. Everything is verified while it is copied; what is in DATA_DIR/store after a
+failure is no storage and can be removed.
 
 JSON output: {generation, releases, deployments, components, component_bytes}.
 
-Exit codes: 0 done; 1 the backup is damaged, or DATA_DIR has something in it; 2 wrong usage.
+Exit codes: 0 done; 1 the backup is damaged, or DATA_DIR has a storage; 2 wrong usage.
 
 Examples:
   latent restore /var/backups/latent-2026-11-30 /var/lib/latent";
@@ -51,7 +53,7 @@ pub struct BackupArgs {
 pub struct RestoreArgs {
     /// What `latent backup` made
     backup: PathBuf,
-    /// The data directory to make, empty if it is there
+    /// The data directory; it must not hold a storage yet
     data_dir: PathBuf,
     /// How to print what was restored
     #[arg(long, value_name = "FORM", value_enum, default_value_t = OutputForm::Text)]
@@ -92,15 +94,22 @@ fn backed_up(directory: &str, answer: &BackupResponse) -> String {
 
 /// Restores, and says how that ended. All failures have been printed.
 pub fn restore(args: &RestoreArgs) -> Exit {
-    let restored = match latent_storage::restore(&args.backup, &args.data_dir, &StorageLimits::default()) {
+    let restored = match restored(args) {
         Ok(restored) => restored,
-        Err(error) => return terminal::failure(&Failure::local(failing::refusal(&error).to_string())),
+        Err(failure) => return terminal::failure(&failure),
     };
     let written = match args.output {
         OutputForm::Json => to_stdout(&json_line(&RestoredLine::of(&restored))),
         OutputForm::Text => to_stdout(told(&restored, &args.data_dir).as_bytes()),
     };
     written.map_or_else(|lost| lost_output(&lost, Exit::Success), |()| Exit::Success)
+}
+
+fn restored(args: &RestoreArgs) -> Result<Verified, Failure> {
+    make_private(&args.data_dir).map_err(Failure::local)?;
+    let config = Config { data_dir: args.data_dir.clone(), ..Config::default() };
+    latent_storage::restore(&args.backup, Places::of(&config).store, &StorageLimits::default())
+        .map_err(|error| Failure::local(failing::refusal(&error).to_string()))
 }
 
 fn told(restored: &Verified, data_dir: &Path) -> String {

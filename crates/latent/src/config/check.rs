@@ -5,7 +5,6 @@
 use super::kinds::ByteSize;
 use latent_activation::LocalActivationJournalConfig;
 
-use super::kinds::ByteSize;
 use super::settings::{Config, ListenerSettings};
 
 /// Activations under way for which the node has places everywhere.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use latent_activation::{LocalActivationJournal, RandomActivationIdSource};
 use latent_catalog::CatalogLimits;
 use latent_core::{PlatformError, SystemWallClock, TenantId, WallClock};
+use latent_executor::{NoSecrets, SecretSource};
 use latent_node::access::{
     Tenant, TenantDirectory as _, TenantRegistry, TenantRegistryConfig, TenantRegistryParts, policy,
 };
@@ -17,7 +18,7 @@ use latent_node::operations::{NodeOperations, NodeOperationsParts};
 use latent_node::{CleanupDriver, CleanupSupervisor, LocalActivationManager, LocalActivationManagerParts, Observers};
 use latent_scheduler::CellPool;
 use latent_scheduler::admission::{Admission, AdmissionConfig, QuotaLedger};
-use latent_storage::{Storage, StorageOptions};
+use latent_storage::{SecretDirectory, Storage, StorageOptions};
 use latent_wasmtime::{
     ChildOptions, CompileLimits, CompilerChoice, FunctionsOptions, ImageLimits, ImageStore, Preparation,
     WasmtimeBackend,
@@ -62,6 +63,10 @@ impl Node {
         }
         directory::make_private(&config.data_dir).map_err(Failure::local)?;
         let preparation = preparation(config).map_err(Failure::local)?;
+        if let Some(dir) = &config.secrets_dir {
+            let checked = secret_directory(dir).check();
+            checked.map_err(|refusal| Failure::local(format!("secrets_dir: {refusal}")))?;
+        }
         let spans = config.otlp_endpoint.as_deref().map(Spans::to).transpose().map_err(Failure::local)?;
         Self::assemble(config, clock, preparation, spans.map(Arc::new))
             .map_err(|error| Failure::local(format!("cannot start the node: {}", error.message())))
@@ -75,7 +80,9 @@ impl Node {
     ) -> Result<(Self, CleanupDriver), PlatformError> {
         let places = Places::of(config);
         let logs = Arc::new(LogBook::new(logs(config), Arc::clone(clock))?);
-        let backend = Arc::new(WasmtimeBackend::with_preparation(sizes::engine(config), preparation, logs.clone())?);
+        let secrets = secrets(config);
+        let backend =
+            Arc::new(WasmtimeBackend::with_secrets(sizes::engine(config), preparation, secrets, logs.clone())?);
         let options = StorageOptions {
             limits: sizes::storage(config),
             catalog: CatalogLimits::default(),
@@ -170,6 +177,18 @@ fn preparation(config: &Config) -> Result<Preparation, String> {
         functions: Some(FunctionsOptions::in_dir(functions)),
     };
     Ok(Preparation { compiler: CompilerChoice::Child(options), images: Some(kept) })
+}
+
+/// Where the secrets of deployments come from; from nowhere without a directory.
+fn secrets(config: &Config) -> Arc<dyn SecretSource> {
+    match &config.secrets_dir {
+        Some(dir) => Arc::new(secret_directory(dir)),
+        None => Arc::new(NoSecrets),
+    }
+}
+
+fn secret_directory(dir: &Path) -> SecretDirectory {
+    SecretDirectory::new(dir, |refusal| tracing::warn!(%refusal, "a secret could not be read"))
 }
 
 fn logs(config: &Config) -> LogBookConfig {

@@ -9,7 +9,9 @@ use std::time::Duration;
 use latent_activation::{LocalActivationJournalConfig, RequestLimits};
 use latent_core::{CellClass, NodeId, PlatformError, Threading, WallClock};
 use latent_node::{CleanupSupervisorConfig, LocalActivationManagerConfig};
-use latent_scheduler::admission::{AdmissionConfig, ClassOffer, NodeCeilings, PressureLimits, PressurePolicy, Quota};
+use latent_scheduler::admission::{
+    AdmissionConfig, ClassOffer, NodeCeilings, PressureLimits, PressurePolicy, Quota, TenantPolicy,
+};
 use latent_scheduler::fair::{ClassQueue, LocalScheduler, LocalSchedulerConfig};
 use latent_scheduler::{FixedCellPool, FixedCellPoolConfig};
 use latent_storage::StorageLimits;
@@ -63,7 +65,19 @@ pub fn admission(config: &Config) -> AdmissionConfig {
         PressureSource::None => PressurePolicy::None,
     };
     let node = Quota { payload_bytes: config.limits.payload.0, ..open.node };
-    AdmissionConfig { ceilings, node, pressure, ..open }
+    // What a tenant may have whose own quota says nothing: so much that it leaves room for others.
+    let share = tenant_active(config);
+    let quota = Quota { live: share, queued: share, ..Quota::UNLIMITED };
+    let other_tenants = Some(TenantPolicy { quota, ..TenantPolicy::open() });
+    AdmissionConfig { ceilings, node, pressure, other_tenants, ..open }
+}
+
+/// The most activations of one tenant: as configured, or three quarters of all.
+fn tenant_active(config: &Config) -> u64 {
+    match config.journal.tenant_active {
+        0 => (config.capacity() * 3 / 4).max(1),
+        configured => configured,
+    }
 }
 
 fn offer(class: CellClass, cells: CellsConfig) -> ClassOffer {
@@ -101,11 +115,9 @@ pub fn cells(config: &Config, clock: &Arc<dyn WallClock>) -> Result<(Vec<Pool>, 
 
 /// Bounds of the journal.
 pub fn journal(config: &Config) -> LocalActivationJournalConfig {
-    let active_max = whole(config.capacity());
-    let share = (active_max * 3 / 4).max(1);
     LocalActivationJournalConfig {
-        active_max,
-        tenant_active_max: if config.journal.tenant_active == 0 { share } else { whole(config.journal.tenant_active) },
+        active_max: whole(config.capacity()),
+        tenant_active_max: whole(tenant_active(config)),
         terminal_max: whole(config.journal.retained),
         aggregate_bytes_max: config.journal.bytes.0,
         terminal_retention: config.journal.retention,

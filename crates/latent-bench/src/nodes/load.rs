@@ -99,7 +99,7 @@ impl Load {
             while let Some(outcomes) = self.0.join_next().await {
                 all.add(outcomes.map_err(|error| format!("a client failed: {error}"))?);
             }
-            Ok(())
+            Ok::<_, String>(())
         };
         timeout(time, collect).await.map_err(|_| format!("a call has no end {time:?} after the node's"))??;
         Ok(all)

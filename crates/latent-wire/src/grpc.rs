@@ -29,6 +29,8 @@ use proto::releases_server::ReleasesServer;
 use proto::routes_server::RoutesServer;
 use proto::tenants_server::TenantsServer;
 
+#[cfg(test)]
+pub(crate) use answer::carrying;
 pub use answer::{ERROR_METADATA, error_of};
 pub use timeout::{GRPC_TIMEOUT, parse as parse_timeout};
 

@@ -5,10 +5,10 @@ use std::fmt;
 
 use latent_core::error::{DETAILS_MAX, FIELDS_MAX};
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
-use prost::Message as _;
 use tonic::{ConnectError, Status};
 
 use super::innermost;
+use crate::grpc::error_of;
 use crate::proto;
 
 /// An error that the node gave, with what it said of the activation it is about.
@@ -61,9 +61,7 @@ pub enum CallError {
 
 impl CallError {
     pub(super) fn of(status: &Status) -> Self {
-        if let Ok(message) = proto::Error::decode(status.details())
-            && let Some(error) = NodeError::of(message)
-        {
+        if let Some(error) = error_of(status).and_then(NodeError::of) {
             return Self::Node(Box::new(error));
         }
         let mut below = status.source();

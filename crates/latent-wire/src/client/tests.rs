@@ -4,11 +4,12 @@ use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use latent_core::PlatformErrorCode;
-use prost::Message as _;
+use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::times::{from_duration, from_timestamp, to_duration, to_timestamp};
 use super::*;
+use crate::grpc::carrying;
 use crate::proto;
 use crate::proto::publish_request::Part;
 
@@ -85,7 +86,7 @@ fn the_nodes_error_is_decoded_whole() {
         revision: "beef".to_owned(),
         consumption: Some(proto::Consumption { fuel: 7, ..Default::default() }),
     };
-    let status = Status::with_details(Code::ResourceExhausted, "told otherwise", message.encode_to_vec().into());
+    let status = carrying(Code::ResourceExhausted, "told otherwise", message, MetadataMap::new());
     let CallError::Node(node) = CallError::of(&status) else { panic!("it is the node's") };
     assert_eq!(node.error.code(), PlatformErrorCode::ResourceExhausted);
     assert_eq!((node.error.message(), node.error.is_retryable()), ("fuel is used up", true));
@@ -97,9 +98,12 @@ fn the_nodes_error_is_decoded_whole() {
 
 #[test]
 fn an_answer_without_an_error_that_is_known_is_the_transports() {
-    let unknown = proto::Error { code: "moon-phase".to_owned(), ..Default::default() }.encode_to_vec();
-    for details in [Bytes::new(), unknown.into(), Bytes::from_static(b"\xff\xff")] {
-        let status = Status::with_details(Code::Unimplemented, "no such call", details);
+    let unknown = proto::Error { code: "moon-phase".to_owned(), ..Default::default() };
+    for status in [
+        Status::new(Code::Unimplemented, "no such call"),
+        carrying(Code::Unimplemented, "no such call", unknown, MetadataMap::new()),
+        Status::with_details(Code::Unimplemented, "no such call", Bytes::from_static(b"\xff\xff")),
+    ] {
         let CallError::Transport(sentence) = CallError::of(&status) else { panic!("{status:?}") };
         assert!(sentence.contains("Unimplemented") && sentence.contains("no such call"), "{sentence}");
     }

@@ -64,16 +64,19 @@ pub(super) fn about<T>(message: T, about: &About) -> Response<T> {
 /// A refusal as a status.
 pub(super) fn status(refused: &Refused) -> Status {
     let code = table::of(&refused.error).grpc;
-    let error = within(proto::Error::from(refused)).encode_to_vec();
-    let mut metadata = metadata(refused.headers());
+    carrying(code, refused.error.message(), proto::Error::from(refused), metadata(refused.headers()))
+}
+
+/// A status with `error` in both places where clients look for it.
+pub(crate) fn carrying(code: tonic::Code, message: &str, error: proto::Error, mut metadata: MetadataMap) -> Status {
+    let error = within(error).encode_to_vec();
     metadata.insert_bin(ERROR_METADATA, MetadataValue::from_bytes(&error));
     let rich = RichStatus {
         code: code.into(),
-        message: refused.error.message().to_owned(),
+        message: message.to_owned(),
         details: vec![Detail { type_url: ERROR_TYPE.to_owned(), value: error.into() }],
     };
-    let details = rich.encode_to_vec().into();
-    Status::with_details_and_metadata(code, refused.error.message(), details, metadata)
+    Status::with_details_and_metadata(code, message, rich.encode_to_vec().into(), metadata)
 }
 
 fn within(mut error: proto::Error) -> proto::Error {

@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{self, BoxStream};
-use prost::Message as _;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio_stream::StreamExt as _;
+use tonic::metadata::MetadataMap;
 use tonic::transport::server::TcpIncoming;
 use tonic::transport::{Certificate, Identity, Server, ServerTlsConfig};
 use tonic::{Code, Request, Response, Status, Streaming};
 
 use super::super::*;
+use crate::grpc::carrying;
 use crate::proto::invocation_server::{Invocation, InvocationServer};
 use crate::proto::publish_request::Part;
 use crate::proto::releases_server::{Releases, ReleasesServer};
@@ -30,7 +31,7 @@ fn authorized<T>(request: &Request<T>) -> Result<(), Status> {
 
 fn failing(code: &str, status: Code) -> Status {
     let error = Error { code: code.to_owned(), activation_id: "a-1".to_owned(), ..Default::default() };
-    Status::with_details(status, "", error.encode_to_vec().into())
+    carrying(status, "", error, MetadataMap::new())
 }
 
 #[tonic::async_trait]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -31,7 +31,8 @@ pub async fn trial(options: &Options) -> Result<String, String> {
     deploy(&client, "echo").await?;
     echo(&client).await?;
     let limit = held(served.id)? + SPARE;
-    let before = prlimit(Some(served.id), Resource::Nofile, Rlimit { current: Some(limit), maximum: None });
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let before = prlimit(Some(served.id), Resource::Nofile, Rlimit { current: Some(limit), maximum });
     before.map_err(|error| format!("cannot limit the node's descriptors: {error}"))?;
     let peers = peers(&served).await?;
     until_none_is_left(&served, limit).await?;

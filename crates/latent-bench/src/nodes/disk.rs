@@ -8,7 +8,7 @@ use std::path::Path;
 use latent_core::PlatformErrorCode;
 use latent_wire::client::{CallError, Client};
 use latent_wire::proto::{CreateCredentialRequest, DeleteDeploymentRequest};
-use rustix::process::{Resource, Rlimit, prlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 
 use super::Options;
 use super::fixtures::{self, deploy, digest, echo, variant};
@@ -38,7 +38,9 @@ pub async fn full(options: &Options) -> Result<String, String> {
     std::fs::remove_file(&filler).map_err(no_directory)?;
     every_change_works(&client).await?;
     drop((served, mount));
-    Ok(format!("publish, apply, delete and a credential are refused ({refused}), calls go on; all work once there is room"))
+    Ok(format!(
+        "publish, apply, delete and a credential are refused ({refused}), calls go on; all work once there is room"
+    ))
 }
 
 /// Lets the system refuse every write to a file of the node, and then none.
@@ -50,13 +52,14 @@ pub async fn unwritable(options: &Options) -> Result<String, String> {
     let client = served.client()?;
     deploy(&client, "echo").await?;
     echo(&client).await?;
+    let Rlimit { current: before, maximum } = getrlimit(Resource::Fsize);
     let limit = |current| {
-        let limits = prlimit(Some(served.id), Resource::Fsize, Rlimit { current, maximum: None });
+        let limits = prlimit(Some(served.id), Resource::Fsize, Rlimit { current, maximum });
         limits.map(drop).map_err(|error| format!("cannot limit the node's files: {error}"))
     };
     limit(Some(0))?;
     let refused = every_change_fails(&client).await?;
-    limit(None)?;
+    limit(before)?;
     every_change_works(&client).await?;
     Ok(format!("publish, apply, delete and a credential are refused ({refused}), calls go on; all work afterwards"))
 }

@@ -101,8 +101,7 @@ async fn everything(client: &Client, books: &[Book]) -> Result<Vec<Held>, String
     let deployments = client.list_deployments(request).await.map_err(|error| format!("the deployments: {error}"))?;
     for found in deployments.deployments {
         let book = books.iter().position(|book| book.service() == found.service);
-        let (Some(book), Some(at), Some((of, release))) =
-            (book, number(&found.deployment), of_digest(&found.release))
+        let (Some(book), Some(at), Some((of, release))) = (book, number(&found.deployment), of_digest(&found.release))
         else {
             return Err(format!("nobody made {found:?}"));
         };

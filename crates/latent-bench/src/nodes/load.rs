@@ -5,9 +5,7 @@
 use std::time::Duration;
 
 use latent_wire::client::{CallError, Client};
-use latent_wire::proto::{
-    FollowLogsRequest, GetActivationRequest, InvokeRequest, WatchActivationRequest,
-};
+use latent_wire::proto::{FollowLogsRequest, GetActivationRequest, InvokeRequest, WatchActivationRequest};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Options;
 use super::fixtures::{deploy, echo};
-use super::program::Home;
+use super::program::{Home, Served};
 
 /// Address spaces that are tried, in mebibytes.
 const ADDRESS_SPACES: [u64; 8] = [64, 256, 512, 1024, 2048, 4096, 16_384, 1 << 20];
@@ -16,16 +16,19 @@ const CONTAINER_BYTES: u64 = 1 << 30;
 const GROUPS: [(&str, &str); 2] =
     [("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")];
 /// Every setting that the refusal may name.
-const SETTINGS: [&str; 7] = ["cells.", "count", "memory =", "workers", "prepared.", "limits.", "pressure.source"];
+const SETTINGS: [&str; 6] = ["cells", "workers", "prepared.", "limits.", "RLIMIT_AS", "pressure.source"];
 
 /// Starts a node under each `RLIMIT_AS`.
 pub async fn address_space(options: &Options) -> Result<String, String> {
     let mut told = Vec::new();
     for mebibytes in ADDRESS_SPACES {
         let outcome = serves_or_says(options, &format!("ulimit -v {}", mebibytes << 10), "").await;
-        told.push(outcome.map_or_else(|wrong| Err(format!("{mebibytes} MiB: {wrong}")), |end| {
-            Ok(format!("{mebibytes} MiB {end}"))
-        }));
+        told.push(
+            outcome.map_or_else(
+                |wrong| Err(format!("{mebibytes} MiB: {wrong}")),
+                |end| Ok(format!("{mebibytes} MiB {end}")),
+            ),
+        );
     }
     let failed: Vec<_> = told.iter().filter_map(|end| end.as_ref().err().cloned()).collect();
     if !failed.is_empty() {
@@ -57,19 +60,10 @@ async fn serves_or_says(options: &Options, before: &str, config: &str) -> Result
     if !config.is_empty() {
         home.configure(config).map_err(|error| error.to_string())?;
     }
-    let mut served = home.begin()?;
-    let mut last = None;
-    while let Some(line) = served.line().await {
-        if line == "ready" {
-            last = Some(line);
-            break;
-        }
-    }
-    if last.is_some() {
-        drop(served);
-        return uses(&home).await;
-    }
-    let ended = served.ended().await?;
+    let ended = match home.start().await? {
+        Ok(served) => return uses(&served).await,
+        Err(ended) => ended,
+    };
     let said = ended.stderr.trim();
     let names = SETTINGS.iter().any(|setting| said.contains(setting));
     if ended.status.code() != Some(1) || !names || said.contains("panicked") {
@@ -79,8 +73,7 @@ async fn serves_or_says(options: &Options, before: &str, config: &str) -> Result
 }
 
 /// Deploys and calls. Compilation may be refused for want of memory, the node lives on.
-async fn uses(home: &Home) -> Result<String, String> {
-    let served = home.serve().await?;
+async fn uses(served: &Served) -> Result<String, String> {
     let client = served.client()?;
     let called = match deploy(&client, "echo").await {
         Ok(()) => echo(&client).await,

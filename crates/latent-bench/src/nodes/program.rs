@@ -66,24 +66,31 @@ impl Home {
     /// # Errors
     /// What it said instead.
     pub async fn serve(&self) -> Result<Served, String> {
+        let refused = |ended: Ended| format!("the node did not start: {}: {}", ended.status, ended.stderr.trim());
+        self.start().await?.map_err(refused)
+    }
+
+    /// Starts a node: it is ready, or it ended.
+    ///
+    /// # Errors
+    /// When it is neither, or says something else.
+    pub async fn start(&self) -> Result<Result<Served, Ended>, String> {
         let mut served = self.begin()?;
         let mut lines = Vec::new();
         while lines.len() < 3 {
             let Some(line) = served.line().await else { break };
             lines.push(line);
         }
-        let [invoke, control, ready] = lines.as_slice() else {
-            let ended = served.ended().await?;
-            return Err(format!("the node did not start: {}: {}", ended.status, ended.stderr.trim()));
-        };
+        let [invoke, control, ready] = lines.as_slice() else { return served.ended().await.map(Err) };
         served.invoke = address(invoke, "invoke ")?;
         served.control = address(control, "control ")?;
         if ready != "ready" {
             return Err(format!("the node said {ready:?} instead of being ready"));
         }
         let credential = self.data().join("dev-credential");
-        served.token = std::fs::read_to_string(&credential).map_err(|error| format!("{credential:?}: {error}"))?;
-        Ok(served)
+        served.token = std::fs::read_to_string(&credential)
+            .map_err(|error| format!("the credential in {}: {error}", credential.display()))?;
+        Ok(Ok(served))
     }
 
     /// Starts a node.

@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use latent_core::PlatformErrorCode;
 use latent_wire::client::{CallError, Client};
-use latent_wire::proto::{
-    CancelDisposition, CancelRequest, GetActivationRequest, GetInventoryRequest, Inventory,
-};
+use latent_wire::proto::{CancelDisposition, CancelRequest, GetActivationRequest, GetInventoryRequest, Inventory};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -74,7 +72,8 @@ fn report(served: &Served, times: [&Times; 3], busy: u64, refused: &str) -> Resu
          busy at {busy} of {SAMPLES} looks; /healthz {healthz}; GetActivation {status}; Cancel {cancel}"
     );
     for (name, times) in [("/healthz", healthz), ("GetActivation", status), ("Cancel", cancel)] {
-        within(&format!("{name} at p99"), times.percentile(99), ANSWER_MAX).map_err(|wrong| format!("{wrong}; {told}"))?;
+        within(&format!("{name} at p99"), times.percentile(99), ANSWER_MAX)
+            .map_err(|wrong| format!("{wrong}; {told}"))?;
     }
     if busy * 10 < SAMPLES as u64 * 9 {
         return Err(format!("the cells were not busy; the node said {}; {told}", served.said()));
@@ -91,7 +90,9 @@ async fn keep(client: Client, place: usize, places: Places) {
         }
         match client.invoke(call("containment-capsule", "spin", "[]", &id)).await {
             // The one before it is not quite gone.
-            Err(CallError::Node(node)) if node.error.code() == PlatformErrorCode::ResourceExhausted => sleep(LOOK).await,
+            Err(CallError::Node(node)) if node.error.code() == PlatformErrorCode::ResourceExhausted => {
+                sleep(LOOK).await
+            }
             Err(CallError::Node(node)) if node.error.code() == PlatformErrorCode::Cancelled => (),
             _ => return,
         }
@@ -120,7 +121,8 @@ async fn one_more(client: &Client) -> Result<String, String> {
 async fn seen(client: &Client, places: &Places, place: usize, times: &mut Times) -> Result<String, String> {
     let look = async {
         loop {
-            let id = places.lock().ok().and_then(|places| places.get(&place).cloned()).ok_or("a place without a call")?;
+            let id =
+                places.lock().ok().and_then(|places| places.get(&place).cloned()).ok_or("a place without a call")?;
             let began = Instant::now();
             let answer = client.get_activation(GetActivationRequest { activation_id: id.clone() }).await;
             times.push(began.elapsed());

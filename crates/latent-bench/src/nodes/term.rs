@@ -102,13 +102,7 @@ async fn prepare(home: &Home) -> Result<(), String> {
     clean(&served.ended().await?)
 }
 
-async fn under_load(
-    home: &Home,
-    kind: Kind,
-    cycle: u64,
-    plan: &mut Plan,
-    figures: &mut Figures,
-) -> Result<(), String> {
+async fn under_load(home: &Home, kind: Kind, cycle: u64, plan: &mut Plan, figures: &mut Figures) -> Result<(), String> {
     let mut served = home.serve().await?;
     let silent = [served.invoke, served.control].map(TcpStream::connect);
     let silent = futures_util::future::try_join_all(silent).await.map_err(|error| format!("a peer: {error}"))?;

@@ -27,6 +27,7 @@ usage: cargo xtask COMMAND
   endurance [ARGS]   runs `endurance` of latent-bench, e.g. `cargo xtask endurance --calls 100000`
   lifecycle [ARGS]   runs `lifecycle-endurance` of latent-bench, e.g. `cargo xtask lifecycle --drop-running`
   crash [ARGS]       runs `crash` of latent-bench, e.g. `cargo xtask crash --cycles 200`
+  node [ARGS]        builds `latent` and runs `node-cycles` of latent-bench over it, e.g. `cargo xtask node --kill 200 --spin`
   simulate [--seeds N] [--from S]
                      runs N seeds (2000), from seed S (0) on, of the simulation of latent-node
   bench [ARGS]       runs the activation bench of latent-bench";
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
             cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "lifecycle-endurance"], rest)
         }
         ("crash", _) => cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "crash"], rest),
+        ("node", _) => whole_nodes(rest),
         ("simulate", _) => match simulate::Seeds::parse(rest) {
             Ok(seeds) => simulate::run(seeds),
             Err(wrong) => return usage(&wrong),
@@ -81,14 +83,26 @@ fn check(run: fn(&Repository) -> Result<String, Vec<String>>) -> Result<ExitCode
     failure.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
+/// Builds the program and its trial in one go, so that both are of the same sources, and runs the trial on it.
+fn whole_nodes(rest: &[String]) -> Result<ExitCode, String> {
+    let build = ["build", "--release", "--locked", "--workspace", "--bin", "latent", "--bin", "node-cycles"];
+    let built = run(Command::new("cargo").args(build))?;
+    if built != ExitCode::SUCCESS {
+        return Ok(built);
+    }
+    let this = std::env::current_exe().map_err(|error| format!("cannot tell where this program is: {error}"))?;
+    let target = this.ancestors().nth(2).ok_or("this program is not in a target directory")?;
+    run(Command::new(target.join("release/node-cycles")).args(rest))
+}
+
 /// Runs cargo with `args -- rest` and passes its exit code on.
 fn cargo(args: &[&str], rest: &[String]) -> Result<ExitCode, String> {
-    let status = Command::new("cargo")
-        .args(args)
-        .arg("--")
-        .args(rest)
-        .current_dir(repository::root())
-        .status()
-        .map_err(|error| format!("cannot start cargo: {error}"))?;
+    run(Command::new("cargo").args(args).arg("--").args(rest))
+}
+
+/// Runs a command at the root of the repository and passes its exit code on.
+fn run(command: &mut Command) -> Result<ExitCode, String> {
+    let started = command.current_dir(repository::root()).status();
+    let status = started.map_err(|error| format!("cannot start {}: {error}", command.get_program().display()))?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -131,5 +131,6 @@ fn no_permit(max: u64) -> PlatformError {
 }
 
 fn no_thread(error: &std::io::Error) -> PlatformError {
-    PlatformError::new(PlatformErrorCode::Internal, format_args!("the system gives no thread: {error}"))
+    let what = format_args!("the system gives no thread: {error}; raise its limits (RLIMIT_NPROC, RLIMIT_AS)");
+    PlatformError::new(PlatformErrorCode::Internal, what)
 }

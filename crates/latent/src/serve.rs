@@ -81,7 +81,10 @@ pub fn serve(args: &ServeArgs) -> Exit {
 /// # Errors
 /// One sentence: why it cannot start.
 pub fn run(config: Config, companion: Option<Companion>) -> Result<Exit, Failure> {
-    let no_threads = |error: io::Error| Failure::local(format!("cannot start the node's threads: {error}"));
+    let no_threads = |error: io::Error| {
+        let advice = "lower workers, or raise the limits of the system (RLIMIT_NPROC, RLIMIT_AS)";
+        Failure::local(format!("cannot start the node's threads: {error}; {advice}"))
+    };
     let control = control_runtime().map_err(no_threads)?;
     let (asking, asked) = Asked::new();
     {

@@ -1,6 +1,7 @@
 //! How a node ends (reference, section 10): activations, then listeners, then threads; and what is left is counted.
 //!
-//! Invariant: each step has its deadline, and all of them together end within the grace and one second.
+//! Invariant: what comes after the activations has one deadline for all of its steps, so that a slow step takes from those
+//! that are quick; all together end within the grace and one second.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -10,7 +11,7 @@ use latent_node::operations::Settled;
 use latent_wasmtime::WasmtimeBackend;
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout_at};
 
 use super::directory;
 use super::listeners::Listening;
@@ -18,9 +19,10 @@ use super::node::Node;
 
 /// What connections have to end by themselves, once nothing is under way.
 const CONNECTIONS: Duration = Duration::from_millis(150);
-/// What the driver of cleanups has for its end, once nothing is under way.
-const DRIVER: Duration = Duration::from_millis(100);
-/// What writers and compilers have for theirs.
+/// What all that comes after the activations has together: connections, writers, compilers and threads. The rest of the
+/// second is that of activations which are cancelled.
+const AFTERWARDS: Duration = Duration::from_millis(500);
+/// What of that writers, which may wait for a disk or a collector, leave to the threads.
 const THREADS: Duration = Duration::from_millis(200);
 
 /// The runtime of guests. Dropped before its end, where nothing may wait, it leaves its threads to themselves.
@@ -97,31 +99,32 @@ impl fmt::Display for Stopped {
 pub async fn stop(running: Running, hurry: impl Future<Output = ()>) -> Stopped {
     let Running { node, listening, data, driver, housekeeping } = running;
     let settled = node.operations.settle(hurry).await;
+    let end = Instant::now() + AFTERWARDS;
     let mut overdue = Vec::new();
     let connections_cut = listening.end(CONNECTIONS, Instant::now().into_std()).await;
     directory::forget_listeners(&node.places.listeners);
-    if timeout(DRIVER, driver).await.is_err() {
+    if timeout_at(end, driver).await.is_err() {
         overdue.push("cleanup-driver");
     }
     housekeeping.abort();
     // Aborted: its end is an error by then.
     let _aborted = housekeeping.await;
-    if !node.host.close(THREADS).await {
+    if !node.host.close((end - THREADS).saturating_duration_since(Instant::now())).await {
         overdue.push("usage-log");
     }
     let leftovers = node.operations.leftovers();
-    overdue.extend(end_threads(node, data).await);
+    overdue.extend(end_threads(node, data, end).await);
     Stopped { settled, connections_cut, leftovers, overdue }
 }
 
 /// Ends the data runtime and the engine, whose threads are joined by the last who has it.
-async fn end_threads(node: Arc<Node>, data: DataRuntime) -> Option<&'static str> {
+async fn end_threads(node: Arc<Node>, data: DataRuntime, end: Instant) -> Option<&'static str> {
     let engine: Weak<WasmtimeBackend> = Arc::downgrade(&node.backend);
     let ended = spawn_blocking(move || {
-        data.end(THREADS);
+        data.end(end.saturating_duration_since(Instant::now()) / 2);
         drop(node);
     });
-    match timeout(THREADS * 2, ended).await {
+    match timeout_at(end, ended).await {
         Ok(_) if engine.strong_count() == 0 => None,
         Ok(_) => Some("engine"),
         Err(_) => Some("compilers"),

@@ -55,6 +55,7 @@ pub(crate) struct Counters {
 }
 
 /// What the writer is sent.
+#[expect(clippy::large_enum_variant, reason = "nearly every message is an end, and a box would be one allocation each")]
 pub(crate) enum Message {
     /// An activation has ended.
     Ended(Entry),

@@ -43,15 +43,15 @@ pub struct ConfigArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Where everything that lasts is kept [key: data_dir]
+    /// Where everything that lasts is kept (key `data_dir`)
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
 
-    /// Where calls come in, such as 127.0.0.1:7070 [key: listeners.invoke.address]
+    /// Where calls come in, such as 127.0.0.1:7070 (key `listeners.invoke.address`)
     #[arg(long, value_name = "ADDRESS")]
     pub invoke: Option<SocketAddr>,
 
-    /// Where the node is operated, such as 127.0.0.1:7071 [key: listeners.control.address]
+    /// Where the node is operated, such as 127.0.0.1:7071 (key `listeners.control.address`)
     #[arg(long, value_name = "ADDRESS")]
     pub control: Option<SocketAddr>,
 }

@@ -74,5 +74,5 @@ fn literal(value: &DeValue<'_>) -> Literal {
 
 fn line_of(text: &str, span: Option<Range<usize>>) -> usize {
     let before = span.map_or(0, |span| span.start.min(text.len()));
-    1 + text.as_bytes()[..before].iter().filter(|byte| **byte == b'\n').count()
+    1 + text[..text.floor_char_boundary(before)].matches('\n').count()
 }

@@ -90,7 +90,7 @@ async fn collect(node: &Arc<Node>) {
     let storage = node.storage.clone();
     match tokio::task::spawn_blocking(move || storage.collect()).await {
         Ok(Ok(collected)) if collected.files > 0 => {
-            tracing::info!(files = collected.files, "removed components nobody has")
+            tracing::info!(files = collected.files, "removed components nobody has");
         }
         Ok(Err(error)) => tracing::warn!(%error, "components that nobody has are still there"),
         _ => {}

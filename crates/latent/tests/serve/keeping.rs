@@ -23,9 +23,9 @@ fn what_was_backed_up_answers_from_where_it_is_restored() {
     assert_eq!(node.ended().code, Some(0));
 
     let restored = Setup::new("");
-    let output = restored.plain("restore").args([Path::new(&backup), &restored.data()]).output().unwrap();
+    let output = Setup::plain("restore").args([Path::new(&backup), &restored.data()]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    let output = restored.plain("restore").args([Path::new(&backup), &restored.data()]).output().unwrap();
+    let output = Setup::plain("restore").args([Path::new(&backup), &restored.data()]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "a storage is not written over: {output:?}");
     // Credentials are in the backup; the token of the development node is in its own directory alone.
     std::fs::copy(setup.data().join("dev-credential"), restored.data().join("dev-credential")).unwrap();

@@ -1,5 +1,6 @@
 //! What a start says and leaves behind, and what it is refused for.
 
+use std::os::unix::fs::MetadataExt as _;
 use std::time::Instant;
 
 use crate::support::Setup;
@@ -8,11 +9,10 @@ use crate::support::Setup;
 fn a_node_says_where_it_listens_and_leaves_what_clients_need() {
     let setup = Setup::new("");
     let node = setup.serve();
-    let note = std::fs::read_to_string(setup.data().join("listeners.json")).unwrap();
-    let note: serde_json::Value = serde_json::from_str(&note).unwrap();
-    assert_eq!(note["invoke"], format!("http://{}", node.invoke));
-    assert_eq!(note["control"], format!("http://{}", node.control));
-    use std::os::unix::fs::MetadataExt as _;
+    let text = std::fs::read_to_string(setup.data().join("listeners.json")).unwrap();
+    let listed: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(listed["invoke"], format!("http://{}", node.invoke));
+    assert_eq!(listed["control"], format!("http://{}", node.control));
     let mode = |name: &str| setup.data().join(name).metadata().unwrap().mode() & 0o777;
     assert_eq!((mode("dev-credential"), mode("")), (0o600, 0o700));
     for path in ["/healthz", "/readyz"] {

@@ -13,7 +13,9 @@ const SPIN: &str = "POST /v1/invoke/containment-capsule/modes/spin";
 #[expect(clippy::disallowed_methods, reason = "how long an end takes is what is tested")]
 fn timed(node: Served, signals: &[Signal]) -> (Ended, Duration) {
     let began = Instant::now();
-    signals.iter().for_each(|signal| node.signal(*signal));
+    for signal in signals {
+        node.signal(*signal);
+    }
     let ended = node.ended();
     (ended, began.elapsed())
 }

@@ -46,13 +46,13 @@ impl Setup {
     }
 
     pub fn command(&self, verb: &str) -> Command {
-        let mut command = self.plain(verb);
+        let mut command = Self::plain(verb);
         command.arg("--config").arg(self.dir.path().join("latent.toml"));
         command
     }
 
     /// A command that takes no configuration.
-    pub fn plain(&self, verb: &str) -> Command {
+    pub fn plain(verb: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_latent"));
         command.arg(verb);
         command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT").stdin(Stdio::null());
@@ -62,7 +62,7 @@ impl Setup {
 
     /// Starts a node and waits until it says that it is ready.
     pub fn serve(&self) -> Served {
-        self.serve_with(&self.data().join("dev-credential"))
+        self.serve_with(self.data().join("dev-credential"))
     }
 
     /// The same, with the token out of a file.
@@ -72,7 +72,8 @@ impl Setup {
         assert_eq!(lines[2], "ready", "{lines:?}");
         served.invoke = address(&lines[0], "invoke ");
         served.control = address(&lines[1], "control ");
-        served.token = std::fs::read_to_string(token).expect("a token").trim().to_owned();
+        let token = std::fs::read_to_string(token).expect("a token");
+        token.trim().clone_into(&mut served.token);
         served
     }
 
@@ -170,7 +171,7 @@ impl Served {
 
     /// Publishes a fixture and deploys it as the service of its name.
     pub fn deploy(&self, fixture: &str) {
-        let published = self.call(self.control, "POST /v1/releases", &latent_guests::component(fixture));
+        let published = self.call(self.control, "POST /v1/releases", latent_guests::component(fixture));
         assert!(published.status == 200 || published.status == 201, "{published:?}");
         let digest = published.json["release"]["digest"].as_str().unwrap_or_else(|| panic!("{published:?}")).to_owned();
         let manifest = serde_json::json!({"service": fixture, "deployment": "main", "release": digest});

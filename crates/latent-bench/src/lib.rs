@@ -4,7 +4,8 @@
 //! [`bare`] is the floor: the very same engine settings, fuel, epochs and a limiter, and nothing else. [`node`] is the
 //! runner over the pool, [`lifecycle`] the whole way through the manager. [`subjects`] are called and [`series`] takes
 //! the samples. [`endurance`] runs the runner for long and looks at what is left, [`lives`] does so with the manager and
-//! its supervisor, [`crash`] with a storage whose owner is killed. [`catalogs`] makes catalogs of any size.
+//! its supervisor, [`crash`] with a storage whose owner is killed. [`catalogs`] makes catalogs of any size, and [`wire`] calls
+//! servers over loopback.
 
 pub mod allocations;
 pub mod bare;
@@ -17,3 +18,4 @@ pub mod node;
 pub mod process;
 pub mod series;
 pub mod subjects;
+pub mod wire;

@@ -1,7 +1,7 @@
 //! Unary echo over loopback: a bare tonic server, and a node over gRPC and over plain HTTP, side by side.
 //!
 //! The servers are in this process, on a runtime set up as a node's, and [`load`] is the process that calls them, so that
-//! what a call costs its server can be told apart. Invariant: every answer is compared with what was sent.
+//! what a call costs its server can be told apart. Invariant: every answer is compared with the argument that was sent.
 
 pub mod load;
 pub mod servers;
@@ -18,8 +18,9 @@ const CELLS: u32 = 16;
 const QUEUED: usize = 48;
 /// The one tenant.
 const TENANT: &str = "bench";
-/// What is called and comes back.
+/// The arguments, and the result, which is the only one of them.
 const PAYLOAD: &[u8] = b"[\"hello\"]";
+const RESULT: &[u8] = b"\"hello\"";
 /// The function that is called.
 const FUNCTION: &str = "echo-string";
 

@@ -1,6 +1,6 @@
 //! Callers: one connection each, one call after the other.
 //!
-//! Invariant: an answer that is not the payload that was sent ends the process.
+//! Invariant: an answer that is not the argument that was sent ends the process.
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Channel, Endpoint};
 
 use super::load::Protocol;
-use super::{FUNCTION, PAYLOAD, contract, request};
+use super::{FUNCTION, PAYLOAD, RESULT, contract, request};
 
 /// A caller with its connection.
 pub enum Caller {
@@ -58,7 +58,7 @@ impl Caller {
                 let mut request = tonic::Request::new(message.clone());
                 request.metadata_mut().insert("authorization", token.clone());
                 let answer = client.invoke(request).await.expect("the call is answered").into_inner();
-                let returned = matches!(&answer.outcome, Some(Outcome::Result(bytes)) if bytes == PAYLOAD);
+                let returned = matches!(&answer.outcome, Some(Outcome::Result(bytes)) if bytes == RESULT);
                 assert!(returned, "{answer:?}");
             }
             Self::Json { connection, path, host, token } => {
@@ -72,7 +72,7 @@ impl Caller {
                 let answer = connection.send_request(request).await.expect("the call is answered");
                 let status = answer.status();
                 let body = answer.into_body().collect().await.expect("the answer is whole").to_bytes();
-                assert!(status.is_success() && body == PAYLOAD, "{status}: {body:?}");
+                assert!(status.is_success() && body == RESULT, "{status}: {body:?}");
             }
         }
     }

@@ -15,7 +15,7 @@ use tonic::{Request, Response, Status};
 
 /// A service that answers `Invoke` alone.
 pub enum Echo {
-    /// Sends back what it gets.
+    /// Sends back the one argument that it gets.
     Bare {
         /// An answer of a node, whose result is exchanged.
         answer: proto::InvokeResponse,
@@ -36,7 +36,9 @@ impl Invocation for Echo {
     async fn invoke(&self, request: Request<proto::InvokeRequest>) -> Result<Response<proto::InvokeResponse>, Status> {
         match self {
             Self::Bare { answer } => {
-                let outcome = Some(Outcome::Result(request.into_inner().payload));
+                let arguments = request.into_inner().payload;
+                let only = arguments.get(1..arguments.len().saturating_sub(1)).unwrap_or_default();
+                let outcome = Some(Outcome::Result(arguments.slice_ref(only)));
                 Ok(Response::new(proto::InvokeResponse { outcome, ..answer.clone() }))
             }
             Self::Placed { api, guests } => placed(api.clone(), guests.as_ref(), request).await,

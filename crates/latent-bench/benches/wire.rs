@@ -1,7 +1,7 @@
 //! Unary echo on loopback: bare tonic, a node over gRPC, a node over plain HTTP.
 //!
 //! `cargo bench -p latent-bench --bench wire`; `-- --short` for a quick look, `-- --runtimes` for connections and guests on
-//! one runtime beside two. The servers take turns in one run, and the callers are another process.
+//! one runtime beside two, `-- --only bare`, `grpc` or `http` for a profile of one of them. The servers take turns in one run, and the callers are another process.
 
 use std::time::Instant;
 
@@ -96,6 +96,19 @@ fn side_by_side(servers: &mut Servers, load: &mut Load, guest: Guest, rounds: us
     }
 }
 
+/// One server and one client, for a profiler to look at.
+fn alone(servers: &mut Servers, load: &mut Load, (guest, name): (Guest, &str), rounds: usize) {
+    let (protocol, address) = match name {
+        "bare" => (Protocol::Grpc, servers.bare(guest.fixture)),
+        "grpc" => (Protocol::Grpc, servers.node()),
+        "http" => (Protocol::Json, servers.node()),
+        _ => panic!("there is no {name}; there are bare, grpc and http"),
+    };
+    let [measured] = alternate(load, &[Way { protocol, address, guest: guest.fixture }], (1, rounds), || ());
+    println!("\n{}\n\n{}", guest.label, table::HEAD);
+    Row { what: name, clients: 1, measured: &measured }.print(&measured);
+}
+
 /// Connections and guests on one runtime, and on two.
 fn runtimes(servers: &mut Servers, load: &mut Load, guest: Guest, rounds: usize) {
     let bare = servers.bare(guest.fixture);
@@ -116,11 +129,15 @@ fn main() {
         return load::serve(&std::io::stdin());
     }
     let rounds = if asked("--short") { 2 } else { 10 };
+    let only = std::env::args().skip_while(|argument| argument != "--only").nth(1);
     let directory = tempfile::tempdir().expect("a directory for the node");
     let mut servers = Servers::new(directory.path(), &GUESTS.map(|guest| guest.fixture));
     let mut load = Load::start(&servers.token);
     for guest in GUESTS {
-        let compare = if asked("--runtimes") { runtimes } else { side_by_side };
-        compare(&mut servers, &mut load, guest, rounds);
+        match &only {
+            Some(name) => alone(&mut servers, &mut load, (guest, name), rounds),
+            None if asked("--runtimes") => runtimes(&mut servers, &mut load, guest, rounds),
+            None => side_by_side(&mut servers, &mut load, guest, rounds),
+        }
     }
 }

@@ -15,6 +15,18 @@ impl Series {
         self.nanos.push(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
     }
 
+    /// How many samples there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nanos.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nanos.is_empty()
+    }
+
     /// Adds another series' samples.
     pub fn extend(&mut self, other: &Self) {
         self.nanos.extend_from_slice(&other.nanos);

@@ -27,15 +27,15 @@ impl About {
     pub fn headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> + use<> {
         let id = self.activation_id.as_ref().and_then(|id| {
             let text = utf8_percent_encode(id.as_str(), ESCAPED).to_string();
-            HeaderValue::try_from(text).ok()
+            HeaderValue::try_from(text).ok().map(unkept)
         });
         let revision = self.revision.and_then(|revision| HeaderValue::try_from(revision.to_string()).ok());
         let used = self.consumption.map(|used| {
             let micros = u64::try_from(used.wall_time.as_micros()).unwrap_or(u64::MAX);
             [
-                (FUEL, HeaderValue::from(used.fuel)),
+                (FUEL, unkept(HeaderValue::from(used.fuel))),
                 (PEAK_MEMORY_BYTES, HeaderValue::from(used.peak_memory_bytes)),
-                (WALL_TIME_MICROS, HeaderValue::from(micros)),
+                (WALL_TIME_MICROS, unkept(HeaderValue::from(micros))),
                 (LOG_BYTES, HeaderValue::from(used.log_bytes)),
             ]
         });
@@ -49,6 +49,13 @@ impl Refused {
     pub fn headers(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> + use<> {
         self.about.iter().flat_map(|about| about.headers()).collect::<Vec<_>>().into_iter()
     }
+}
+
+/// A value that hardly ever comes twice. Marked so, HTTP/2 does not put it into the table of values that a connection
+/// remembers, where it would drive out those that do come again, at a price for both peers.
+fn unkept(mut value: HeaderValue) -> HeaderValue {
+    value.set_sensitive(true);
+    value
 }
 
 #[cfg(test)]
@@ -78,6 +85,17 @@ mod tests {
         };
         let values: Vec<_> = texts(&all).into_iter().map(|(_, value)| value).collect();
         assert_eq!(values, ["a-1", &Sha256Digest::of(b"r").to_string(), "1", "2", "3", "4"]);
+    }
+
+    #[test]
+    fn only_values_that_come_again_are_for_a_connection_to_remember() {
+        let all = About {
+            activation_id: ActivationId::new("a-1").ok(),
+            revision: Some(RevisionId::new(Sha256Digest::of(b"r"))),
+            consumption: Some(BudgetConsumption::default()),
+        };
+        let kept: Vec<_> = all.headers().filter(|(_, value)| !value.is_sensitive()).map(|(name, _)| name).collect();
+        assert_eq!(kept, [REVISION, PEAK_MEMORY_BYTES, LOG_BYTES]);
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub const ERROR_METADATA: &str = "latent-error-bin";
 /// The longest encoding of an error in metadata, in bytes. There it is twice, in base64, and clients commonly take no more
 /// than 16 KiB; details that would make it longer are left out, the last ones first.
 const ERROR_BYTES_MAX: usize = 4096;
+/// Headers of an answer, about.
+const HEADERS: usize = 12;
 /// What the type of that message is called where any may be.
 const ERROR_TYPE: &str = "type.googleapis.com/latent.v1.Error";
 
@@ -85,7 +87,10 @@ fn within(mut error: proto::Error) -> proto::Error {
 }
 
 fn metadata(headers: impl Iterator<Item = (http::HeaderName, http::HeaderValue)>) -> MetadataMap {
-    MetadataMap::from_headers(headers.collect())
+    // With room for all, and for what the transport adds.
+    let mut map = http::HeaderMap::with_capacity(HEADERS);
+    map.extend(headers);
+    MetadataMap::from_headers(map)
 }
 
 #[cfg(test)]

@@ -86,6 +86,7 @@ pub async fn read_only(options: &Options) -> Result<String, String> {
     Ok(format!("refused: {told}; starts once it may write"))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn no_directory(error: io::Error) -> String {
     format!("a directory of the trial: {error}")
 }

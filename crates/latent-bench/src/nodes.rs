@@ -54,13 +54,13 @@ pub fn run(options: &Options, out: &mut impl Write) -> io::Result<bool> {
 async fn all(options: &Options, out: &mut impl Write) -> io::Result<bool> {
     let mut passed = true;
     if options.kill > 0 {
-        passed &= end(kill::trial(options, out).await?, out)?;
+        passed &= end(&kill::trial(options, out).await?, out)?;
     }
     if options.term > 0 {
-        passed &= end(term::trial(options, options.term, out).await?, out)?;
+        passed &= end(&term::trial(options, options.term, out).await?, out)?;
     }
     if options.spin {
-        passed &= end(spin::trial(options).await?, out)?;
+        passed &= end(&spin::trial(options).await?, out)?;
     }
     if options.faults {
         passed &= faults::all(options, out).await?;
@@ -69,7 +69,7 @@ async fn all(options: &Options, out: &mut impl Write) -> io::Result<bool> {
 }
 
 /// Prints the last line of a trial; whether it passed.
-fn end(trial: Trial, out: &mut impl Write) -> io::Result<bool> {
+fn end(trial: &Trial, out: &mut impl Write) -> io::Result<bool> {
     writeln!(out, "{trial}")?;
     out.flush()?;
     Ok(trial.passed())

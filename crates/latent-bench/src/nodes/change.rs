@@ -98,7 +98,9 @@ impl Book {
         loop {
             let invoked = self.held.deployments.iter().nth(small(&mut plan, DEPLOYMENTS) as usize);
             let lost = match invoked.map(|(deployment, (release, _))| (*deployment, *release)) {
-                Some((deployment, release)) if plan.number() % 2 == 0 => self.call(client, deployment, release).await?,
+                Some((deployment, release)) if plan.number().is_multiple_of(2) => {
+                    self.call(client, deployment, release).await?
+                }
                 _ => self.change(client, &mut plan).await?,
             };
             if lost {

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use latent_core::PlatformErrorCode;
 use latent_wire::client::{CallError, Client};
-use latent_wire::proto::{CreateCredentialRequest, DeleteDeploymentRequest};
+use latent_wire::proto::{CreateCredentialRequest, DeleteDeploymentRequest, ListCredentialsRequest};
 use rustix::process::{Resource, Rlimit, getrlimit, prlimit};
 
 use super::Options;
@@ -86,6 +86,7 @@ pub async fn read_only(options: &Options) -> Result<String, String> {
     Ok(format!("refused: {told}; starts once it may write"))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn no_directory(error: io::Error) -> String {
     format!("a directory of the trial: {error}")
 }
@@ -155,7 +156,7 @@ async fn delete(client: &Client, deployment: &str) -> Result<(), CallError> {
 }
 
 async fn credential(client: &Client) -> Result<(), CallError> {
-    let tenants = client.list_credentials(Default::default()).await?;
+    let tenants = client.list_credentials(ListCredentialsRequest::default()).await?;
     let tenant = tenants.credentials.first().map(|credential| credential.tenant.clone()).unwrap_or_default();
     let request = CreateCredentialRequest {
         tenant,

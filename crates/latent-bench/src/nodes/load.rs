@@ -46,7 +46,7 @@ impl Outcomes {
         self.wrong.extend(other.wrong);
     }
 
-    fn count(&mut self, id: String, outcome: Result<(), CallError>) {
+    fn count(&mut self, id: String, outcome: &Result<(), CallError>) {
         match outcome {
             Ok(()) => self.answered += 1,
             Err(CallError::Node(_)) => self.refused += 1,
@@ -129,7 +129,7 @@ async fn once(client: Client, request: InvokeRequest) -> Outcomes {
     let id = request.activation_id.clone();
     match client.invoke(request).await {
         Ok(answer) => outcomes.wrong.push(format!("{id} returned: {answer:?}")),
-        Err(error) => outcomes.count(id, Err(error)),
+        Err(error) => outcomes.count(id, &Err(error)),
     }
     outcomes
 }
@@ -141,7 +141,7 @@ async fn without_pause(client: Client, name: String) -> Outcomes {
         let id = format!("{name}-{at}");
         let answer = client.invoke(call("echo", "echo-string", "[\"hello\"]", &id)).await;
         let ended = answer.is_err();
-        outcomes.count(id, answer.map(drop));
+        outcomes.count(id, &answer.map(drop));
         if ended {
             break;
         }

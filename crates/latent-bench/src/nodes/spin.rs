@@ -91,7 +91,7 @@ async fn keep(client: Client, place: usize, places: Places) {
         match client.invoke(call("containment-capsule", "spin", "[]", &id)).await {
             // The one before it is not quite gone.
             Err(CallError::Node(node)) if node.error.code() == PlatformErrorCode::ResourceExhausted => {
-                sleep(LOOK).await
+                sleep(LOOK).await;
             }
             Err(CallError::Node(node)) if node.error.code() == PlatformErrorCode::Cancelled => (),
             _ => return,

@@ -184,7 +184,7 @@ fn catches(id: Pid, signal: Signal) -> Result<bool, String> {
     let status = std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).ok_or("the system tells no handlers")?;
-    Ok(mask >> (signal.as_raw() - 1) & 1 == 1)
+    Ok((mask >> (signal.as_raw() - 1)) & 1 == 1)
 }
 
 #[cfg(test)]

@@ -86,9 +86,9 @@ fn check(run: fn(&Repository) -> Result<String, Vec<String>>) -> Result<ExitCode
 /// Builds the program and its trial in one go, so that both are of the same sources, and runs the trial on it.
 fn whole_nodes(rest: &[String]) -> Result<ExitCode, String> {
     let build = ["build", "--release", "--locked", "--workspace", "--bin", "latent", "--bin", "node-cycles"];
-    let built = run(Command::new("cargo").args(build))?;
-    if built != ExitCode::SUCCESS {
-        return Ok(built);
+    let outcome = run(Command::new("cargo").args(build))?;
+    if outcome != ExitCode::SUCCESS {
+        return Ok(outcome);
     }
     let this = std::env::current_exe().map_err(|error| format!("cannot tell where this program is: {error}"))?;
     let target = this.ancestors().nth(2).ok_or("this program is not in a target directory")?;

@@ -229,13 +229,13 @@ impl File {
             None => {}
             Some(Ok((_, Change::Nothing))) if self.service.is_some() => {}
             Some(Ok((release, change))) => {
-                let deployed = Service { name: service.clone(), release };
-                let is_known = self.service.as_ref().is_some_and(|known| known.offers_as(&deployed));
-                to_stderr(&shown::deployed(&deployed, path, change, began.elapsed()));
+                let current = Service { name: service.clone(), release };
+                let is_known = self.service.as_ref().is_some_and(|known| known.offers_as(&current));
+                to_stderr(&shown::deployed(&current, path, change, began.elapsed()));
                 if !is_known {
-                    to_stderr(&shown::functions(&deployed, place));
+                    to_stderr(&shown::functions(&current, place));
                 }
-                self.service = Some(deployed);
+                self.service = Some(current);
             }
             Some(Err(failure)) => {
                 error_line(&format!("{}: {failure}", path.display()));
@@ -261,7 +261,9 @@ mod tests {
     fn files_that_would_be_one_service_are_refused_and_so_is_one_that_is_not_there() {
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str| dir.path().join(name);
-        ["a.wasm", "a.wat"].map(|name| std::fs::write(file(name), "").unwrap());
+        for name in ["a.wasm", "a.wat"] {
+            std::fs::write(file(name), "").unwrap();
+        }
         let named = |names: &[&str]| components(&names.iter().map(|name| file(name)).collect::<Vec<_>>());
         assert_eq!(named(&["a.wasm"]).unwrap()[0].service.as_str(), "a");
         let twice = named(&["a.wasm", "a.wat"]).unwrap_err();

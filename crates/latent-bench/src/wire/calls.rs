@@ -20,6 +20,7 @@ use super::load::Protocol;
 use super::{FUNCTION, PAYLOAD, RESULT, contract, request};
 
 /// A caller with its connection.
+#[expect(clippy::large_enum_variant, reason = "there are few callers, and each lives as long as a series")]
 pub enum Caller {
     /// By gRPC.
     Grpc { client: Box<InvocationClient<Channel>>, message: InvokeRequest, token: MetadataValue<Ascii> },

@@ -14,6 +14,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 /// A service that answers `Invoke` alone.
+#[expect(clippy::large_enum_variant, reason = "there is one of a server")]
 pub enum Echo {
     /// Sends back the one argument that it gets.
     Bare {

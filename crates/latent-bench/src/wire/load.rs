@@ -107,7 +107,7 @@ impl Load {
         let before = processor_time();
         self.send("go");
         let took = self.read();
-        let served_in = processor_time() - before;
+        let served_in = processor_time().saturating_sub(before);
         let mut nanos = took.split(' ').map(|text| Duration::from_nanos(text.parse().expect("a number")));
         let mut next = || nanos.next().expect("wall and processor time");
         let (wall, called_in) = (next(), next());
@@ -168,7 +168,7 @@ async fn block(way: &Way<'_>, amount: Amount, token: &str, lines: &mut Lines<Std
         let (way, guest, token) = ((way.protocol, way.address), way.guest.to_owned(), token.to_owned());
         warm.spawn(async move {
             let mut caller = Caller::connect(way.0, way.1, &guest, &token).await;
-            for _ in 0..calls / 10 + 1 {
+            for _ in 0..=calls / 10 {
                 caller.call().await;
             }
             caller
@@ -184,7 +184,7 @@ async fn block(way: &Way<'_>, amount: Amount, token: &str, lines: &mut Lines<Std
         calling.spawn(one(caller, calls, barrier.clone()));
     }
     let took: Vec<u128> = calling.join_all().await.concat();
-    let (wall, used) = (begun.elapsed(), processor_time() - used);
+    let (wall, used) = (begun.elapsed(), processor_time().saturating_sub(used));
     say(&format!("{} {}", wall.as_nanos(), used.as_nanos()));
     say(&took.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "));
 }

@@ -65,7 +65,9 @@ impl WireNode {
             Admission::new(Arc::new(QuotaLedger::new()), offered.clone()).expect("a policy within its bounds"),
         );
         let (registry, token) = registry(&stores, &admission, offered, &clock);
-        guests.iter().for_each(|guest| deploy(&storage, guest));
+        for guest in guests {
+            deploy(&storage, guest);
+        }
         let host = Arc::new(Host::new(&directory.join("usage"), storage.clone(), &logs));
         let (pool, scheduler) = cells(&clock);
         let parts = LocalActivationManagerParts {
@@ -92,7 +94,7 @@ impl WireNode {
             quarantined_percent: 50,
         }));
         assert!(operations.lifecycle().started(), "nobody has asked it to end");
-        let ports = NodePorts {
+        let needed = NodePorts {
             manager,
             supervisor,
             authenticator: registry.clone(),
@@ -102,7 +104,7 @@ impl WireNode {
             logs,
             operations,
         };
-        Self { api: Arc::new(Api::new(ports, ApiConfig::default())), token, driver }
+        Self { api: Arc::new(Api::new(needed, ApiConfig::default())), token, driver }
     }
 }
 

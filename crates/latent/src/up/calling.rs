@@ -89,8 +89,8 @@ fn find<'s>(services: &[&'s Service], call: &str) -> Result<(&'s Service, &'s Fu
 
 /// One function a line, as it can be given to `--call`.
 fn list<'s>(functions: impl Iterator<Item = (&'s Service, &'s FunctionTarget)>) -> String {
-    let lines: String = functions.map(|(service, target)| format!("\n  {}{}", service.name, after(target))).collect();
-    if lines.is_empty() { " none".to_owned() } else { format!(":{lines}") }
+    let names: Vec<_> = functions.map(|(service, target)| format!("\n  {}{}", service.name, after(target))).collect();
+    if names.is_empty() { " none".to_owned() } else { format!(":{}", names.concat()) }
 }
 
 fn after(target: &FunctionTarget) -> String {

@@ -86,13 +86,13 @@ impl Deployer {
         let change = if there.is_some() { Change::Replaced } else { Change::Made };
         let manifest = manifest(&self.tenant, service, artifact.digest(), there.as_deref())?;
         let (stores, tenant) = (self.node.stores.clone(), self.tenant.clone());
-        let stored = spawn_blocking(move || {
+        let storing = spawn_blocking(move || {
             let (release, is_new) = stores.publish(&tenant, b"{}", artifact.bytes())?;
             stores.apply(manifest, None)?;
             Ok::<_, PlatformError>((release.release, is_new))
         });
-        let stored = stored.await.map_err(|_panic| failed())?;
-        let (release, is_new) = stored.map_err(|error| refused(&error))?;
+        let outcome = storing.await.map_err(|_panic| failed())?;
+        let (release, is_new) = outcome.map_err(|error| refused(&error))?;
         if is_new {
             self.published.push_back(release.digest());
             self.forget().await;

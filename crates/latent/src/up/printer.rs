@@ -84,11 +84,11 @@ mod tests {
 
     #[test]
     fn lines_that_find_no_room_are_counted_and_told() {
-        let (told, printed) = std::sync::mpsc::channel::<String>();
+        let (told, seen) = std::sync::mpsc::channel::<String>();
         let (enter, entered) = sync_channel::<()>(0);
         let (leave, left) = sync_channel::<()>(0);
         let gate = Mutex::new(Some((enter, left)));
-        let (printer, printing) = Printer::printing_by(move |line| {
+        let (printer, thread) = Printer::printing_by(move |line| {
             // The first line is held up until the queue has overflowed.
             if let Some((enter, left)) = gate.lock().unwrap().take() {
                 enter.send(()).unwrap();
@@ -102,8 +102,8 @@ mod tests {
         (0..LINES_MAX + 3).for_each(|_| printer.take("later\n".to_owned()));
         leave.send(()).unwrap();
         drop(printer);
-        let lines: Vec<String> = printed.into_iter().collect();
-        printing.end();
+        let lines: Vec<String> = seen.into_iter().collect();
+        thread.end();
         assert_eq!(lines.len(), 1 + 1 + LINES_MAX);
         assert!(lines[0] == "first\n" && lines[1].starts_with("and 3 more "), "{:?}", &lines[..2]);
     }

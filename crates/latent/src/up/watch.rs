@@ -52,32 +52,32 @@ impl Watch {
 mod tests {
     use super::*;
 
-    fn stamp(size: u64) -> Option<Stamp> {
-        Some(Stamp { modified: SystemTime::UNIX_EPOCH, size, inode: 1 })
+    fn stamp(size: u64) -> Stamp {
+        Stamp { modified: SystemTime::UNIX_EPOCH, size, inode: 1 }
     }
 
     fn looks(watch: &mut Watch, sizes: &[Option<u64>]) -> Vec<bool> {
-        sizes.iter().map(|size| watch.look(size.and_then(stamp))).collect()
+        sizes.iter().map(|size| watch.look(size.map(stamp))).collect()
     }
 
     #[test]
     fn a_file_that_stays_the_same_is_left_alone() {
         let mut watch = Watch::default();
-        watch.tried(stamp(1));
+        watch.tried(Some(stamp(1)));
         assert_eq!(looks(&mut watch, &[Some(1), Some(1), Some(1)]), [false; 3]);
     }
 
     #[test]
     fn a_change_is_taken_once_when_it_has_been_the_same_for_a_turn() {
         let mut watch = Watch::default();
-        watch.tried(stamp(1));
+        watch.tried(Some(stamp(1)));
         assert_eq!(looks(&mut watch, &[Some(2), Some(3), Some(3), Some(3)]), [false, false, true, false]);
     }
 
     #[test]
     fn a_file_that_was_away_for_a_moment_is_taken_only_if_it_differs() {
         let mut watch = Watch::default();
-        watch.tried(stamp(1));
+        watch.tried(Some(stamp(1)));
         assert_eq!(looks(&mut watch, &[None, Some(1), Some(1)]), [false; 3]);
         assert_eq!(looks(&mut watch, &[Some(2), None, Some(2), Some(2)]), [false, false, false, true]);
     }
@@ -93,7 +93,9 @@ mod tests {
     fn another_file_in_the_same_place_has_another_stamp() {
         let dir = tempfile::tempdir().unwrap();
         let (old, new) = (dir.path().join("old"), dir.path().join("new"));
-        ["old", "new"].map(|name| std::fs::write(dir.path().join(name), "same").unwrap());
+        for file in [&old, &new] {
+            std::fs::write(file, "same").unwrap();
+        }
         let before = Stamp::of(&old);
         std::fs::rename(&new, &old).unwrap();
         assert!(before.is_some() && Stamp::of(&old) != before);

@@ -57,7 +57,8 @@ impl Place {
             line.strip_prefix("http://").expect("no TLS").to_owned()
         };
         (up.invoke, up.control) = (address("invoke "), address("control "));
-        up.token = std::fs::read_to_string(self.path(".latent/dev-credential")).expect("a token").trim().to_owned();
+        let token = std::fs::read_to_string(self.path(".latent/dev-credential")).expect("a token");
+        token.trim().clone_into(&mut up.token);
         up
     }
 }
@@ -193,5 +194,5 @@ pub fn marked(name: &str, mark: u8) -> Vec<u8> {
 /// Whether `path` is a file that its owner alone can read.
 pub fn is_private(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
-    path.metadata().is_ok_and(|about| about.permissions().mode() & 0o077 == 0)
+    path.metadata().is_ok_and(|about| about.permissions().mode().trailing_zeros() >= 6)
 }

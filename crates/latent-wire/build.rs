@@ -14,6 +14,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         .extern_path(".google.protobuf", "::pbjson_types")
         .bytes(".")
         .compile_fds(descriptors)?;
-    pbjson_build::Builder::new().register_descriptors(&encoded)?.build(&[".latent.v1"])?;
+    pbjson_build::Builder::new().preserve_proto_field_names().register_descriptors(&encoded)?.build(&[".latent.v1"])?;
     Ok(())
 }

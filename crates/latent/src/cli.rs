@@ -47,6 +47,7 @@ pub enum Command {
     #[command(long_about = UP_LONG_ABOUT, after_long_help = UP_AFTER_LONG_HELP)]
     Up(UpArgs),
     /// Says what a node is told: each value in force, and where it comes from
+    #[command(after_long_help = CONFIG_AFTER_LONG_HELP)]
     Config(ConfigCommandArgs),
     /// Makes a credential for an operator who has none, while no node runs
     #[command(after_long_help = RECOVER_EXAMPLES)]
@@ -152,6 +153,13 @@ pub enum OutputForm {
     /// One JSON object a line
     Json,
 }
+
+const CONFIG_AFTER_LONG_HELP: &str = "\
+Nothing is started, and no directory is made: what is wrong with a file is told as `latent serve` would tell it.
+
+Examples:
+  latent config --example > latent.toml
+  latent config --config latent.toml --output json";
 
 const SERVE_AFTER_LONG_HELP: &str = "\
 Prints where it listens, then `ready`. A node that only its own machine can reach and that has no credential yet makes one, \

@@ -20,8 +20,10 @@ pub fn of(address: SocketAddr) -> Option<String> {
     if sockets.is_empty() {
         return None;
     }
-    let processes = fs::read_dir("/proc").ok()?.flatten();
-    let holder = processes.map(|entry| entry.path()).find(|process| holds(process, &sockets));
+    // Besides processes, which are numbers, the list has `self` and other names for one of them.
+    let is_process = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0].is_ascii_digit());
+    let processes = fs::read_dir("/proc").ok()?.flatten().map(|entry| entry.path());
+    let holder = processes.filter(|path| is_process(path)).find(|process| holds(process, &sockets));
     Some(holder.and_then(|process| named(&process)).unwrap_or_else(|| "of another user".to_owned()))
 }
 

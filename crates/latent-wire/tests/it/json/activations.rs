@@ -20,7 +20,7 @@ async fn status_and_cancel_are_answered_on_both_listeners() {
         let cancelled = post("/v1/activations/a-1/cancel", "").of(&edge).await.json();
         assert_eq!(cancelled["disposition"], "CANCEL_DISPOSITION_ALREADY_TERMINAL");
         let listed = get("/v1/activations?page_size=5").of(&edge).await.json();
-        assert_eq!(listed["activations"][0]["activationId"], "a-1");
+        assert_eq!(listed["activations"][0]["activation_id"], "a-1");
     }
 }
 
@@ -39,7 +39,7 @@ async fn a_cancel_keeps_its_reason() {
     leave.open();
     let Ok(ended) = running.await.expect("no panic");
     assert_eq!(ended.status().as_u16(), 499);
-    assert_eq!(get("/v1/activations/a-1").of(&edge).await.json()["cancelReason"], "enough");
+    assert_eq!(get("/v1/activations/a-1").of(&edge).await.json()["cancel_reason"], "enough");
 }
 
 #[tokio::test]

@@ -46,7 +46,7 @@ async fn a_failure_is_an_error_about_its_activation() {
     node.backend.set_step("f", FakeStep::End(ExecutionOutcome::Trapped { category: "unreachable" }));
     let answer = post("/v1/invoke/s/f", "[]").with("latent-activation-id", "a%2Fé").of(&edge).await;
     assert_eq!(answer.refused(502).0, "guest-trap");
-    assert_eq!(answer.json()["activationId"], "a/é");
+    assert_eq!(answer.json()["activation_id"], "a/é");
     assert_eq!(answer.header("latent-activation-id"), "a/%C3%A9");
     let status = get("/v1/activations/a%2F%C3%A9").of(&edge).await;
     assert_eq!(status.json()["terminal"]["state"], "guest-trap");
@@ -75,8 +75,8 @@ async fn headers_say_what_the_message_would() {
         .with("latent-fuel", "1000");
     assert_eq!(call.of(&edge).await.status, 200);
     let status = get("/v1/activations/a-2").of(&edge).await.json();
-    assert_eq!(status["rootActivationId"], "root");
-    assert_eq!(status["parentActivationId"], "parent");
+    assert_eq!(status["root_activation_id"], "root");
+    assert_eq!(status["parent_activation_id"], "parent");
     assert_eq!(status["revision"]["route"], "d");
 }
 

@@ -24,7 +24,7 @@ async fn a_release_is_published_listed_and_deleted() {
     let listed = get("/v1/releases").of(&edge).await.json();
     assert_eq!(listed["releases"].as_array().map(Vec::len), Some(2));
     let path = format!("/v1/releases/{digest}");
-    assert_eq!(get(&path).of(&edge).await.json()["componentBytes"], "6");
+    assert_eq!(get(&path).of(&edge).await.json()["component_bytes"], "6");
     assert_eq!(ask(Method::DELETE, &path).of(&edge).await.status, 200);
     assert_eq!(get(&path).of(&edge).await.refused(404).0, "not-found");
     let used = format!("/v1/releases/{}", Sha256Digest::of(b"first"));

@@ -82,7 +82,7 @@ fn endpoint(url: &str, target: &Target) -> Result<Endpoint, BadTarget> {
                 .tls_config(tls)
                 .map_err(|error| bad(&format!("its certificates cannot be used: {}", innermost(&error))))
         }
-        (Some("https"), _) => Err(bad("https needs the certificate of the authority to trust")),
+        (Some("https"), _) => Err(bad("https needs the certificate of the authority to trust (--ca)")),
         _ => Err(bad("expected http:// or https://")),
     }
 }

@@ -12,6 +12,7 @@ mod listeners;
 mod logging;
 mod node;
 mod pressure;
+mod renewing;
 mod sizes;
 mod stop;
 mod stores;
@@ -151,6 +152,11 @@ async fn start(
     let node = Arc::new(node);
     let driver = data.handle().spawn(driver);
     let housekeeping = tokio::spawn(housekeeping::keep(node.clone(), failing.clone()));
+    if !listening.tls().is_empty() {
+        renewing::renew_on_hangup(listening.tls().to_vec())
+            .map_err(|error| Failure::local(format!("cannot catch signals: {error}")))?;
+    }
+    warn_if_nobody_is_known(&node, &invoke, &control);
     let ready = Ready { node: node.clone(), invoke, control, asked };
     Ok((Running { node, listening, data, driver, housekeeping }, ready))
 }
@@ -175,6 +181,16 @@ fn development_credential(node: &Node, config: &Config) -> Result<(), PlatformEr
         tracing::info!(file = %credential.display(), new = made.is_new, "the credential of this development node");
     }
     Ok(())
+}
+
+/// What the node says when it begins; and what to do about a node that nobody can use.
+fn warn_if_nobody_is_known(node: &Node, invoke: &str, control: &str) {
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), %invoke, %control, "listening");
+    if node.registry.credentials(None, None, 1).rows.is_empty() {
+        tracing::warn!(
+            "there is no credential, so that nobody can use this node: stop it, and make one with `latent recover`"
+        );
+    }
 }
 
 fn control_runtime() -> io::Result<Runtime> {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: who calls comes from a credential that was checked, never from the message.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,17 +46,26 @@ impl CallContext {
         &self.access.principal.tenant
     }
 
+    /// Tells the operator's log who changed what; called once it holds.
+    pub(crate) fn audit(&self, call: &'static str, what: impl fmt::Display) {
+        let Access { principal, credential, .. } = &*self.access;
+        tracing::info!(
+            target: "latent::audit",
+            tenant = %principal.tenant, subject = %principal.subject, %credential, call, %what
+        );
+    }
+
     /// Insists that the credential has `role`.
     ///
     /// # Errors
-    /// `permission-denied`, detail `access.role`, naming the role that is needed.
+    /// `permission-denied`, detail `access.role-missing`, naming the role that is needed.
     pub fn require(&self, role: Role) -> Result<(), Refused> {
         if self.access.roles.has(role) {
             return Ok(());
         }
         let message =
             format_args!("the call needs a credential with role {role}; ask the operator of the node for one");
-        let detail = ErrorDetail::new("access.role").with("needed", role);
+        let detail = ErrorDetail::new("access.role-missing").with("role", role);
         Err(PlatformError::new(PlatformErrorCode::PermissionDenied, message).with_detail(detail).into())
     }
 }

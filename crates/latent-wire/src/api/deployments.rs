@@ -40,7 +40,10 @@ impl Api {
             view.preview(apply).map_err(PlatformError::from)?
         } else {
             let deployments = Arc::clone(&self.ports.deployments);
-            self.disk.run(move || deployments.apply(manifest, expected_generation)).await?
+            let applied = self.disk.run(move || deployments.apply(manifest, expected_generation)).await?;
+            let (service, id) = (applied.deployment.service(), applied.deployment.id());
+            caller.audit("Apply", format_args!("{service}/{id} at generation {}", applied.deployment.generation()));
+            applied
         };
         Ok(proto::ApplyResponse {
             deployment: Some(convert::deployment(&applied.deployment)),
@@ -113,6 +116,8 @@ impl Api {
         };
         let deployments = Arc::clone(&self.ports.deployments);
         let deleted = self.disk.run(move || deployments.delete(&delete)).await?;
+        let (service, id) = (deleted.deployment.service(), deleted.deployment.id());
+        caller.audit("DeleteDeployment", format_args!("{service}/{id}"));
         Ok(proto::DeleteDeploymentResponse {
             deployment: Some(convert::deployment(&deleted.deployment)),
             generation: deleted.generation,

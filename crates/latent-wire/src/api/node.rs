@@ -38,6 +38,7 @@ impl Api {
     ) -> Result<proto::DrainResponse, Refused> {
         caller.require(Role::Operate)?;
         let wait = request.wait.map(|wait| time::non_negative("wait", wait)).transpose()?;
+        caller.audit("Drain", "no activation is taken from now on");
         let live = self.ports.operations.drain(wait).await;
         Ok(proto::DrainResponse { drained: live == 0, live })
     }
@@ -55,6 +56,7 @@ impl Api {
         let proto::ResumeRequest {} = request;
         caller.require(Role::Operate)?;
         self.ports.operations.resume()?;
+        caller.audit("Resume", "activations are taken again");
         Ok(proto::ResumeResponse {})
     }
 
@@ -72,8 +74,10 @@ impl Api {
         if !directory.is_absolute() || directory.as_os_str().as_encoded_bytes().contains(&0) {
             return Err(field::invalid("directory", "an absolute path on the node's machine").into());
         }
-        let operations = Arc::clone(&self.ports.operations);
-        Ok(convert::backup(self.disk.run(move || operations.backup(directory)).await?))
+        let (operations, to) = (Arc::clone(&self.ports.operations), directory.clone());
+        let report = self.disk.run(move || operations.backup(directory)).await?;
+        caller.audit("Backup", to.display());
+        Ok(convert::backup(report))
     }
 
     /// `GetUsage`. Role `operate` for another tenant's or for everybody's; one's own needs no role.

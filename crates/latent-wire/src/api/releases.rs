@@ -131,6 +131,7 @@ impl Api {
         let digest = field::digest("digest", &request.digest)?;
         let (releases, tenant) = (Arc::clone(&self.ports.releases), caller.tenant().clone());
         self.disk.run(move || releases.delete(&tenant, digest)).await?;
+        caller.audit("DeleteRelease", digest);
         Ok(proto::DeleteReleaseResponse {})
     }
 }
@@ -164,12 +165,14 @@ impl PublishAdmission {
             return Err(field::invalid("size", expected).into());
         }
         let manifest = if manifest.is_empty() { "{}".to_owned() } else { manifest };
+        let of = tenant.clone();
         let stored = blocking(place, move || {
             let component = component.as_slice();
             check_digest(component, expected)?;
             releases.publish(&tenant, manifest.as_bytes(), component)
         });
         let (view, created) = stored.await?;
+        tracing::info!(target: "latent::audit", tenant = %of, call = "Publish", what = %view.release.digest(), created);
         Ok(proto::PublishResponse { release: Some(convert::release(&view)), created })
     }
 }

@@ -24,6 +24,7 @@ impl Api {
         let wanted = convert::wanted_tenant(request)?;
         let tenants = Arc::clone(&self.ports.tenants);
         let tenant = self.disk.run(move || tenants.apply_tenant(wanted)).await?;
+        caller.audit("ApplyTenant", &tenant.name);
         Ok(self.described(&tenant))
     }
 
@@ -74,7 +75,9 @@ impl Api {
     ) -> Result<proto::DeleteTenantResponse, Refused> {
         caller.require(Role::Operate)?;
         let (tenants, name) = (Arc::clone(&self.ports.tenants), name(request.name)?);
+        let gone = name.clone();
         self.disk.run(move || tenants.delete_tenant(&name)).await?;
+        caller.audit("DeleteTenant", gone);
         Ok(proto::DeleteTenantResponse {})
     }
 
@@ -91,6 +94,7 @@ impl Api {
         let new = convert::wanted_credential(request)?;
         let (tenants, now) = (Arc::clone(&self.ports.tenants), self.wall());
         let (credential, token) = self.disk.run(move || tenants.create_credential(new, now)).await?;
+        caller.audit("CreateCredential", format_args!("{} of tenant {}", credential.id, credential.tenant));
         Ok(proto::CreateCredentialResponse {
             credential: Some(convert::credential(&credential)),
             token: token.unwrap_or_default(),
@@ -133,8 +137,9 @@ impl Api {
         if request.id.is_empty() {
             return Err(field::invalid("id", "the id of a credential, as it is listed").into());
         }
-        let tenants = Arc::clone(&self.ports.tenants);
+        let (tenants, id) = (Arc::clone(&self.ports.tenants), request.id.clone());
         self.disk.run(move || tenants.revoke_credential(&request.id)).await?;
+        caller.audit("RevokeCredential", id);
         Ok(proto::RevokeCredentialResponse {})
     }
 

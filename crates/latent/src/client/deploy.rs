@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use clap::Args;
 use clap::builder::RangedU64ValueParser;
+use latent_core::PlatformErrorCode;
+use latent_wire::client::CallError;
 use latent_wire::proto::{ApplyRequest, Deployment, GetDeploymentRequest};
 
 use super::finding::NodeArgs;
@@ -20,8 +22,9 @@ use wanted::{Wanted, pair};
 pub const ABOUT: &str = "\
 Makes or changes a deployment, and prints what changes, old and new.
 
-A manifest, or --release or --component, describes the whole deployment: what they leave out has its default. Without \
-them the flags change the deployment as it is, and only if nobody else has changed it in between.";
+A manifest describes the whole deployment: what it leaves out has its default. Flags change what they name of the \
+deployment as it is, and only if nobody else has changed it in between; where there is none they make one, which needs \
+--release or --component.";
 
 pub const EXAMPLES: &str = "\
 JSON output: one line {deployment {service, deployment, release, weight, revision, generation, manifest}, replaced},
@@ -133,14 +136,22 @@ async fn described(
         (None, None) => None,
     };
     let wanted = wanted(args, release);
-    if wanted.release.is_some() {
-        return Ok((wanted.manifest(service, deployment, None)?, args.expected_generation));
-    }
     let request = GetDeploymentRequest { service: service.to_owned(), deployment: deployment.to_owned() };
-    let there = session.client.get_deployment(request).await.map_err(|error| session.ended(error))?;
-    let Deployment { manifest, generation, .. } = there;
+    let Deployment { manifest, generation, .. } = match session.client.get_deployment(request).await {
+        Ok(there) => there,
+        // Somebody who makes it in between is not replaced.
+        Err(error) if wanted.release.is_some() && is_missing(&error) => {
+            let expected = args.expected_generation.unwrap_or(0);
+            return Ok((wanted.manifest(service, deployment, None)?, Some(expected)));
+        }
+        Err(error) => return Err(session.ended(error)),
+    };
     let expected = args.expected_generation.unwrap_or(generation);
     Ok((wanted.manifest(service, deployment, Some(&manifest))?, Some(expected)))
+}
+
+fn is_missing(error: &CallError) -> bool {
+    matches!(error, CallError::Node(node) if node.error.code() == PlatformErrorCode::NotFound)
 }
 
 fn published(release: Option<latent_wire::proto::Release>) -> Result<String, Failure> {

@@ -69,6 +69,12 @@ pub fn unanswered(error: &CallError, address: &Address) -> Failure {
 pub struct LimitText<'a>(pub &'a PlatformError);
 
 impl LimitText<'_> {
+    /// Whether too much is under way, as far as admission says why.
+    fn is_for_want_of_room(&self) -> bool {
+        let reasons = self.0.details().iter().filter(|detail| detail.kind() == "admission.limit");
+        reasons.filter_map(|detail| detail.field("reason")).all(|reason| reason == "capacity-exhausted")
+    }
+
     /// Whether there is anything to say.
     pub fn is_some(&self) -> bool {
         !self.to_string().is_empty()
@@ -83,7 +89,9 @@ impl fmt::Display for LimitText<'_> {
         }) else {
             return Ok(());
         };
-        let more = |flag: &str| format!("; `latent deploy {flag}` grants more, unless the call asked for less");
+        let more = |flag: &str| {
+            format!("; `latent deploy {flag}` grants more, up to the node's own limit, unless the call asked for less")
+        };
         match (kind, limit) {
             ("activation.fuel-exhausted", Some(units)) => {
                 write!(f, "it was stopped by its limit of fuel, {units} units{}", more("--fuel"))
@@ -98,6 +106,8 @@ impl fmt::Display for LimitText<'_> {
             ("activation.deadline-exceeded", _) => f.write_str(
                 "it was stopped by its deadline, which counts from its arrival and includes the wait for a cell",
             ),
+            // The message says all there is to say of another reason.
+            ("admission.limit", _) if !self.is_for_want_of_room() => Ok(()),
             ("admission.limit" | "scheduler.limit" | "cell-pool.queue-full", _) => {
                 f.write_str("it was refused before it ran: the node or the tenant has as much under way as it may")
             }

@@ -166,6 +166,16 @@ pub const KEYS: &[Key] = keys! {
         "Whether new activations are refused while the machine is overloaded: \"psi\" reads /proc/pressure, \
             \"none\" does not look.",
         |c| c.pressure_source;
+    "pressure.cpu_percent" in (0, 100),
+        "Refuse while work has waited for a processor for more than this share of the last ten seconds. 100: never; guests \
+         that compute keep a machine busy, and wait in the queue for it.",
+        |c| c.pressure.cpu;
+    "pressure.memory_percent" in (0, 100),
+        "Refuse while everything has waited for memory for more than this share of the last ten seconds.",
+        |c| c.pressure.memory;
+    "pressure.io_percent" in (0, 100),
+        "Refuse while everything has waited for disks for more than this share of the last ten seconds.",
+        |c| c.pressure.io;
 };
 
 /// The key called `name`.

@@ -37,8 +37,20 @@ pub struct Config {
     /// Quarantined cells, in percent of all, from which on the node fails.
     pub quarantined_percent: u64,
     pub pressure_source: PressureSource,
+    pub pressure: PressurePercents,
     /// Tenants that are made when they do not exist.
     pub tenants: BTreeMap<TenantId, TenantQuota>,
+}
+
+/// From which share of ten seconds on the machine counts as overloaded, in percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PressurePercents {
+    /// Some work waited for a processor.
+    pub cpu: u64,
+    /// All work waited for memory.
+    pub memory: u64,
+    /// All work waited for disks.
+    pub io: u64,
 }
 
 /// The cells of one class.
@@ -145,6 +157,7 @@ impl Default for Config {
             shutdown_grace: Duration::from_secs(30),
             quarantined_percent: 50,
             pressure_source: PressureSource::Psi,
+            pressure: PressurePercents { cpu: 100, memory: 10, io: 50 },
             tenants: BTreeMap::new(),
         }
     }

@@ -63,6 +63,8 @@ impl Prepared {
 
 /// Both listeners, serving.
 pub struct Listening {
+    /// Of those listeners that have TLS.
+    tls: Vec<Arc<Tls>>,
     invoke: Listener,
     control: Listener,
 }
@@ -78,7 +80,13 @@ impl Listening {
         let edges = EdgeConfig { open_metrics: config.metrics_open };
         let edge = |side| Ok::<_, PlatformError>(Edge::new(api.clone(), side, grpc::routes(&api, side)?, edges));
         let (of_invoke, of_control) = (edge(Side::Invoke)?, edge(Side::Control)?);
-        Ok(Self { invoke: invoke.serve(of_invoke), control: control.serve(of_control) })
+        let tls = [&invoke, &control].into_iter().filter_map(|prepared| prepared.tls.clone()).collect();
+        Ok(Self { tls, invoke: invoke.serve(of_invoke), control: control.serve(of_control) })
+    }
+
+    /// The TLS of those listeners that have it.
+    pub fn tls(&self) -> &[Arc<Tls>] {
+        &self.tls
     }
 
     /// Ends both within `time`, and says how many connections were cut.

@@ -61,7 +61,7 @@ pub fn admission(config: &Config) -> AdmissionConfig {
         wall_limit: config.limits.wall,
     };
     let pressure = match config.pressure_source {
-        PressureSource::Psi => PressurePolicy::Linux(PressureLimits::default()),
+        PressureSource::Psi => PressurePolicy::Linux(pressure(config)),
         PressureSource::None => PressurePolicy::None,
     };
     let node = Quota { payload_bytes: config.limits.payload.0, ..open.node };
@@ -70,6 +70,17 @@ pub fn admission(config: &Config) -> AdmissionConfig {
     let quota = Quota { live: share, queued: share, ..Quota::UNLIMITED };
     let other_tenants = Some(TenantPolicy { quota, ..TenantPolicy::open() });
     AdmissionConfig { ceilings, node, pressure, other_tenants, ..open }
+}
+
+/// Admission counts in hundredths of a percent.
+fn pressure(config: &Config) -> PressureLimits {
+    let hundredths = |percent: u64| u16::try_from(percent.saturating_mul(100)).unwrap_or(u16::MAX);
+    PressureLimits {
+        cpu_some: hundredths(config.pressure.cpu),
+        memory_full: hundredths(config.pressure.memory),
+        io_full: hundredths(config.pressure.io),
+        ..PressureLimits::default()
+    }
 }
 
 /// The most activations of one tenant: as configured, or three quarters of all.

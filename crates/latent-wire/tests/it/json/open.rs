@@ -24,7 +24,7 @@ async fn metrics_are_for_operators_unless_they_are_open() {
     let node = node(1);
     let closed = edge(&node, Listener::Control);
     assert_eq!(get("/metrics").raw(&closed).await.refused(401).0, "unauthenticated");
-    assert_eq!(get("/metrics").by("deploy").raw(&closed).await.refused(403).1, "access.role");
+    assert_eq!(get("/metrics").by("deploy").raw(&closed).await.refused(403).1, "access.role-missing");
     let read = get("/metrics").by("operate").raw(&closed).await;
     assert_eq!((read.status.as_u16(), read.text()), (200, "# EOF\n"));
     let routes = node.routes(Listener::Control);

@@ -21,6 +21,9 @@ pub trait Authenticator: Send + Sync {
         peer: Option<IpAddr>,
         now: SystemTime,
     ) -> Result<Arc<Access>, PlatformError>;
+
+    /// Whether the credential that was shown for `access` still holds at `now`. Asked by what goes on after a call began.
+    fn still_holds(&self, access: &Arc<Access>, now: SystemTime) -> bool;
 }
 
 /// Tenants and credentials as resources. Changes are durable when they return, and hold from then on. Methods that

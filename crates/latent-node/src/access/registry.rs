@@ -116,6 +116,12 @@ impl Authenticator for TenantRegistry {
             None => Err(self.failed(peer, now)),
         }
     }
+
+    fn still_holds(&self, access: &Arc<Access>, now: SystemTime) -> bool {
+        let book = self.book.load();
+        // Another credential of the same name is not the one that was shown.
+        book.credential(&access.credential).is_some_and(|held| Arc::ptr_eq(&held.access, access) && held.holds_at(now))
+    }
 }
 
 impl TenantDirectory for TenantRegistry {

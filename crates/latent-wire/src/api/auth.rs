@@ -123,6 +123,10 @@ mod tests {
             self.0.lock().unwrap().push(format!("{shown} from {peer:?}"));
             Err(malformed("unknown"))
         }
+
+        fn still_holds(&self, _access: &Arc<Access>, _now: SystemTime) -> bool {
+            false
+        }
     }
 
     fn shown(headers: &HeaderMap, peer: Peer) -> Vec<String> {

@@ -1,6 +1,9 @@
 //! What guests wrote.
 
-use futures_util::StreamExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{StreamExt, stream};
 use latent_activation::journal::Lookup;
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, ServiceName};
 use latent_node::access::Role;
@@ -9,6 +12,9 @@ use super::activations::{activation_id, missing};
 use super::{Api, CallContext, LogStream, Refused};
 use crate::convert::{field, logs as convert};
 use crate::proto;
+
+/// How often it is looked whether the credential of whoever follows still holds.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The most records that come before those that are followed; larger wishes get this many.
 pub const TAIL_MAX: usize = 1_000;
@@ -39,7 +45,8 @@ impl Api {
         })
     }
 
-    /// `FollowLogs`. The stream has no end of its own; dropping it ends it.
+    /// `FollowLogs`. The stream ends with `unauthenticated` about a second after the credential has stopped to hold; dropping
+    /// it ends it.
     ///
     /// # Errors
     /// As [`Api`] says; retryable `resource-exhausted`, detail `api.followers`, when as many follow as may.
@@ -53,8 +60,24 @@ impl Api {
         let service = field::optional_id("service", request.service, ServiceName::new)?;
         let tail = usize::try_from(request.tail).unwrap_or(TAIL_MAX).min(TAIL_MAX);
         let records = self.ports.logs.follow(caller.tenant(), service.as_ref(), tail).ok_or_else(followers)?;
-        Ok(records.map(|entry| Ok(convert::record(entry))).boxed())
+        let records = records.map(|entry| Ok(convert::record(entry))).take_until(self.revoked(caller));
+        Ok(records.chain(stream::once(async { Err(no_longer_known().into()) })).boxed())
     }
+
+    /// Waits until the caller's credential holds no more.
+    fn revoked(&self, caller: &CallContext) -> impl Future<Output = ()> + Send + 'static {
+        let (ports, access) = (self.ports.clone(), Arc::clone(&caller.access));
+        async move {
+            while ports.authenticator.still_holds(&access, ports.manager.parts().clock.now()) {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        }
+    }
+}
+
+fn no_longer_known() -> PlatformError {
+    let message = "the credential with which this was begun holds no more; begin again with another one";
+    PlatformError::new(PlatformErrorCode::Unauthenticated, message)
 }
 
 fn followers() -> PlatformError {

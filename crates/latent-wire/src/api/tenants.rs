@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use latent_core::{PlatformError, TenantId};
+use latent_core::id::{self, ID_BYTES_MAX};
+use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, TenantId};
 use latent_node::access::{Role, Tenant};
 
 use super::pages::{self, List};
@@ -67,7 +68,7 @@ impl Api {
     /// `DeleteTenant`.
     ///
     /// # Errors
-    /// As [`Api`] says; `state-conflict` while the tenant has releases or deployments.
+    /// As [`Api`] says; `state-conflict` while the tenant has releases or deployments, or activations under way.
     pub async fn delete_tenant(
         &self,
         caller: &CallContext,
@@ -75,6 +76,10 @@ impl Api {
     ) -> Result<proto::DeleteTenantResponse, Refused> {
         caller.require(Role::Operate)?;
         let (tenants, name) = (Arc::clone(&self.ports.tenants), name(request.name)?);
+        let live = self.ports.manager.parts().admission.ledger().tenant(&name).live();
+        if live > 0 {
+            return Err(under_way(&name, live).into());
+        }
         let gone = name.clone();
         self.disk.run(move || tenants.delete_tenant(&name)).await?;
         caller.audit("DeleteTenant", gone);
@@ -134,7 +139,7 @@ impl Api {
         request: proto::RevokeCredentialRequest,
     ) -> Result<proto::RevokeCredentialResponse, Refused> {
         caller.require(Role::Operate)?;
-        if request.id.is_empty() {
+        if id::check(&request.id, ID_BYTES_MAX).is_err() {
             return Err(field::invalid("id", "the id of a credential, as it is listed").into());
         }
         let (tenants, id) = (Arc::clone(&self.ports.tenants), request.id.clone());
@@ -150,6 +155,12 @@ impl Api {
         let held = proto::TenantUse { live: quota.live(), queued: quota.queued, releases, disk_bytes };
         convert::tenant(tenant, held)
     }
+}
+
+fn under_way(tenant: &TenantId, live: u64) -> PlatformError {
+    let message = format_args!("tenant {tenant} has {live} activations under way; cancel them, or wait for their ends");
+    let detail = ErrorDetail::new("access.tenant-active").with("tenant", tenant).with("live", live);
+    PlatformError::new(PlatformErrorCode::StateConflict, message).with_detail(detail).retryable()
 }
 
 fn name(text: String) -> Result<TenantId, PlatformError> {

@@ -2,9 +2,11 @@
 //!
 //! Invariant: a configuration that passes makes a node, as far as that depends on the configuration.
 
-use super::kinds::ByteSize;
+use std::path::Path;
+
 use latent_activation::LocalActivationJournalConfig;
 
+use super::kinds::ByteSize;
 use super::settings::{Config, ListenerSettings};
 
 /// Activations under way for which the node has places everywhere.
@@ -17,6 +19,7 @@ const CAPACITY_MAX: u64 = latent_node::CONTINUATIONS_MAX as u64;
 pub fn check(config: &Config) -> Result<(), String> {
     cells(config)?;
     journal(config)?;
+    directories(config)?;
     listener("listeners.invoke", &config.invoke, config.insecure)?;
     listener("listeners.control", &config.control, config.insecure)?;
     let (invoke, control) = (config.invoke.address, config.control.address);
@@ -26,6 +29,21 @@ pub fn check(config: &Config) -> Result<(), String> {
         ));
     }
     Ok(())
+}
+
+/// What an operator puts somewhere does not lie among what the node keeps, and what it can do without not in its storage.
+fn directories(config: &Config) -> Result<(), String> {
+    let refused = |key: &str, inside: &Path, found: &Path| {
+        format!("{key} {} lies in {}; name a directory outside of it", found.display(), inside.display())
+    };
+    if let Some(secrets) = config.secrets_dir.as_deref().filter(|dir| dir.starts_with(&config.data_dir)) {
+        return Err(refused("secrets_dir", &config.data_dir, secrets));
+    }
+    let store = config.data_dir.join("store");
+    match config.image_cache_dir.as_deref().filter(|dir| dir.starts_with(&store)) {
+        Some(images) => Err(refused("image_cache_dir", &store, images)),
+        None => Ok(()),
+    }
 }
 
 fn cells(config: &Config) -> Result<(), String> {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use latent_core::PlatformError;
+use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use latent_executor::ExecutionBackend as _;
 use latent_node::ActivationObserver;
 use latent_node::logs::LogBook;
@@ -30,6 +30,7 @@ pub struct Host {
     logs: Arc<LogBook>,
     usage: Arc<UsageLog>,
     usage_dir: PathBuf,
+    data_dir: PathBuf,
     metrics: Arc<NodeMetrics>,
     spans: Option<Arc<Spans>>,
 }
@@ -61,6 +62,7 @@ impl Host {
             logs: logs.clone(),
             usage: Arc::new(usage),
             usage_dir: places.usage.clone(),
+            data_dir: config.data_dir.clone(),
             metrics: Arc::new(NodeMetrics::new(NodeMetricsConfig::default())),
             spans,
         })
@@ -120,6 +122,12 @@ impl NodeHost for Host {
     }
 
     fn backup(&self, directory: &Path) -> Result<BackupReport, PlatformError> {
+        if is_within(directory, &self.data_dir) {
+            let message =
+                format_args!("{} lies in the node's data directory; name one outside of it", directory.display());
+            let detail = ErrorDetail::new("storage.inside").with("directory", directory.display());
+            return Err(PlatformError::new(PlatformErrorCode::InvalidArgument, message).with_detail(detail));
+        }
         let copied = self.storage.backup(directory)?;
         Ok(BackupReport {
             generation: copied.generation,
@@ -139,6 +147,13 @@ impl NodeHost for Host {
         let (usage, logs) = (Some(self.usage.snapshot()), Some(self.logs.snapshot()));
         self.metrics.text(&NodeSample { inventory, usage, logs })
     }
+}
+
+/// Whether `path`, or where it would be made, lies in `directory`, whatever links lead there.
+fn is_within(path: &Path, directory: &Path) -> bool {
+    let Ok(directory) = directory.canonicalize() else { return false };
+    let mut there = path.ancestors().filter_map(|ancestor| ancestor.canonicalize().ok());
+    there.next().is_some_and(|there| there.starts_with(directory))
 }
 
 /// What runs the guests, for the usage log.

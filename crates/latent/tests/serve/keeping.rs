@@ -1,5 +1,6 @@
 //! What outlives a node: backups, credentials that are made without it, secrets that it only reads.
 
+use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
@@ -19,6 +20,11 @@ fn what_was_backed_up_answers_from_where_it_is_restored() {
     assert_eq!((answer.status, answer.json["deployments"].as_str()), (200, Some("1")), "{answer:?}");
     let again = node.call(node.control, "POST /v1/node/backup", asked.as_bytes());
     assert_eq!(again.status, 400, "the directory has something in it: {again:?}");
+    for inside in ["data/backup", "data/usage/../backup", "data"] {
+        let asked = json!({"directory": setup.path(inside)}).to_string();
+        let answer = node.call(node.control, "POST /v1/node/backup", asked.as_bytes());
+        assert_eq!((answer.status, setup.data().join("backup").exists()), (400, false), "{inside}: {answer:?}");
+    }
     node.signal(Signal::TERM);
     assert_eq!(node.ended().code, Some(0));
 
@@ -94,6 +100,47 @@ fn a_secret_is_read_for_each_activation_and_shown_to_nobody_else() {
     assert!(ended.stderr.contains("a secret could not be read"), "the operator is told: {ended:?}");
     assert!(!ended.stderr.contains(SECRET) && !ended.stderr.contains(&token), "{ended:?}");
     assert!(!held_anywhere(&setup.data(), SECRET.as_bytes()), "a secret is nowhere in the data directory");
+}
+
+#[test]
+fn whoever_follows_logs_is_cut_off_when_its_credential_is_revoked() {
+    let setup = Setup::new("");
+    let mut node = setup.serve();
+    let wanted = json!({"tenant": "dev", "subject": "reader", "roles": ["invoke"]}).to_string();
+    let made = node.call(node.control, "POST /v1/credentials", wanted.as_bytes());
+    let reader = made.json["token"].as_str().unwrap_or_else(|| panic!("{made:?}")).to_owned();
+    let operator = std::mem::replace(&mut node.token, reader);
+    let mut following = node.ask(node.control, "GET /v1/logs", b"");
+    let mut first = [0; 1];
+    following.read_exact(&mut first).expect("the stream begins");
+    node.token = operator;
+    let id = made.json["credential"]["id"].as_str().unwrap_or_else(|| panic!("{made:?}"));
+    let revoked = node.call(node.control, &format!("DELETE /v1/credentials/{id}"), b"");
+    assert_eq!(revoked.status, 200, "{revoked:?}");
+    let mut rest = String::new();
+    following.read_to_string(&mut rest).expect("the stream ends, which the watchdog would not wait for");
+    assert!(rest.contains("unauthenticated"), "{rest}");
+}
+
+#[test]
+fn a_tenant_with_an_activation_under_way_is_not_deleted() {
+    let setup = Setup::new("");
+    let node = setup.serve();
+    node.deploy("clock-park");
+    let parked = node.ask(node.invoke, "POST /v1/invoke/clock-park/park/park", b"[60000]");
+    let id = loop {
+        let listed = node.call(node.control, "GET /v1/activations", b"").json;
+        let newest = &listed["activations"][0];
+        if newest["phase"] == "running" {
+            break newest["activation_id"].as_str().expect("it has an id").to_owned();
+        }
+    };
+    let refused = node.call(node.control, "DELETE /v1/tenants/dev", b"");
+    assert_eq!((refused.status, refused.json["code"].as_str()), (409, Some("state-conflict")), "{refused:?}");
+    assert!(refused.body.contains("access.tenant-active"), "{refused:?}");
+    let cancelled = node.call(node.control, &format!("POST /v1/activations/{id}/cancel"), b"");
+    assert_eq!(cancelled.status, 200, "{cancelled:?}");
+    drop(parked);
 }
 
 #[test]

@@ -74,6 +74,10 @@ impl Authenticator for Directory {
             Principal { tenant: found.tenant.clone(), subject: found.subject.clone(), kind: PrincipalKind::User };
         Ok(Arc::new(Access { principal, roles: found.roles, credential: found.id.clone() }))
     }
+
+    fn still_holds(&self, access: &Arc<Access>, _now: SystemTime) -> bool {
+        self.credentials.lock().unwrap().values().any(|known| known.id == access.credential)
+    }
 }
 
 impl TenantDirectory for Directory {

@@ -101,7 +101,7 @@ async fn each_call_needs_the_role_that_the_proto_file_names() {
                 Err(status) if status.code() == Code::PermissionDenied => {
                     let (_, error) = refusal::<()>(Err(status));
                     assert_eq!(kind(&error), "access.role-missing");
-                    Some(field(&error, "needed").to_owned())
+                    Some(field(&error, "role").to_owned())
                 }
                 Ok(()) | Err(_) => None,
             };

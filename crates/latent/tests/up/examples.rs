@@ -9,6 +9,10 @@ use std::time::{Duration, Instant};
 
 use crate::support::Place;
 
+/// Two idle cores take about nine seconds (docs/performance.md), and more than thirty for the whole component. What lies
+/// between is room for a busy machine.
+const JAVASCRIPT_MAX: Duration = Duration::from_secs(20);
+
 #[test]
 fn an_edit_of_the_rust_example_answers_within_a_second() {
     let body = "text.chars().rev().collect()";
@@ -16,9 +20,9 @@ fn an_edit_of_the_rust_example_answers_within_a_second() {
 }
 
 #[test]
-fn an_edit_of_the_javascript_example_answers_within_ten_seconds() {
+fn an_edit_of_the_javascript_example_answers_long_before_a_whole_compilation_would() {
     let body = "[...text].reverse().join('')";
-    edit("js", "text-stats.js", body, "[...text].reverse().join('') + '!'", Duration::from_secs(10));
+    edit("js", "text-stats.js", body, "[...text].reverse().join('') + '!'", JAVASCRIPT_MAX);
 }
 
 #[expect(clippy::disallowed_methods, reason = "a switch for whoever runs the tests, and the time that is measured")]

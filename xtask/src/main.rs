@@ -48,11 +48,9 @@ fn main() -> ExitCode {
         ("tidy" | "conformance" | "licences", _) => {
             return usage(&format!("`{command}` does not take `{}`", rest.join(" ")));
         }
-        ("endurance", _) => cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "endurance"], rest),
-        ("lifecycle", _) => {
-            cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "lifecycle-endurance"], rest)
-        }
-        ("crash", _) => cargo(&["run", "--release", "--locked", "-p", "latent-bench", "--bin", "crash"], rest),
+        ("endurance", _) => cargo(&["run", "--release", "--locked", "--bin", "endurance"], rest),
+        ("lifecycle", _) => cargo(&["run", "--release", "--locked", "--bin", "lifecycle-endurance"], rest),
+        ("crash", _) => cargo(&["run", "--release", "--locked", "--bin", "crash"], rest),
         ("node", _) => whole_nodes(rest),
         ("simulate", _) => match simulate::Seeds::parse(rest) {
             Ok(seeds) => simulate::run(seeds),
@@ -95,7 +93,8 @@ fn whole_nodes(rest: &[String]) -> Result<ExitCode, String> {
     run(Command::new(target.join("release/node-cycles")).args(rest))
 }
 
-/// Runs cargo with `args -- rest` and passes its exit code on.
+/// Runs cargo with `args -- rest` and passes its exit code on. No package is selected, so that features are those of the
+/// whole workspace and the engine is not built again.
 fn cargo(args: &[&str], rest: &[String]) -> Result<ExitCode, String> {
     run(Command::new("cargo").args(args).arg("--").args(rest))
 }

@@ -87,7 +87,7 @@ impl Default for ApiConfig {
 }
 
 /// The calls of a node. Each checks the roles that the proto file names, then answers with the message or with a
-/// [`Refused`]: `permission-denied` (detail `access.role`) without the role, `invalid-argument` (detail `api.field`) for a
+/// [`Refused`]: `permission-denied` (detail `access.role-missing`) without the role, `invalid-argument` (detail `api.field`) for a
 /// field that is wrong, `not-found` for what the tenant does not have.
 pub struct Api {
     ports: NodePorts,

@@ -97,7 +97,8 @@ fn read_bounded(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn unreadable(what: &dyn std::fmt::Display, error: &io::Error) -> Failure {
+/// What is wrong with `what`, which could not be read.
+pub fn unreadable(what: &dyn std::fmt::Display, error: &io::Error) -> Failure {
     let reason = match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission is denied".to_owned(),

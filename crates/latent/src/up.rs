@@ -122,7 +122,7 @@ fn components(paths: &[PathBuf]) -> Result<Vec<Component>, Failure> {
     let component = |path: &PathBuf| {
         let service = crate::run::service_name(path);
         if let Err(error) = std::fs::metadata(path) {
-            return Err(Failure::local(format!("cannot read {}: {error}; build it first", path.display())));
+            return Err(crate::input::unreadable(&path.display(), &error));
         }
         if !names.insert(service.clone()) {
             let sentence = "two components would both be the service";

@@ -37,8 +37,7 @@ impl Api {
         caller: &CallContext,
         mut activation: SupervisedActivation,
     ) -> Result<ActivationReceipt, Refused> {
-        let allowed = caller.transport_timeout.map(|timeout| timeout.min(self.config.transport_timeout_max));
-        let latest = allowed.and_then(|allowed| {
+        let latest = caller.transport_timeout.and_then(|allowed| {
             let settled = allowed.checked_add(self.ports.supervisor.continuation_cap())?;
             caller.arrived.0.checked_add(settled)
         });

@@ -2,10 +2,9 @@
 //!
 //! Invariant: tenant and principal come from the credential, and every timeout counts from the arrival of the call.
 
-use std::time::Duration;
-
 use latent_activation::ActivationRequest;
-use latent_core::{BudgetCeilings, Caller, MediaType, Payload, PlatformError, Principal, PrincipalKind, ServiceName};
+use latent_core::budget::earlier;
+use latent_core::{BudgetCeilings, MediaType, Payload, PlatformError, ServiceName};
 use latent_node::{ActivationArrival, TransportTimeout};
 
 use crate::api::targets::{self, Shortened};
@@ -25,7 +24,7 @@ impl Api {
         let shortened = Shortened { contract: &request.contract, function: &request.function };
         let target = shortened.target(&self.ports.deployments.view(), caller.tenant(), &service, &route)?;
         let arrival = ActivationArrival {
-            transport: self.transport(caller, request.timeout)?,
+            transport: transport(caller, request.timeout)?,
             priority: tenants::byte("priority", request.priority)?,
             ..ActivationArrival::default()
         };
@@ -34,7 +33,7 @@ impl Api {
             activation_id: field::non_empty(request.activation_id),
             root_activation_id: field::non_empty(request.root_activation_id),
             parent_activation_id: field::non_empty(request.parent_activation_id),
-            caller: as_caller(&caller.access.principal),
+            caller: caller.access.principal.clone().into(),
             tenant: caller.tenant().clone(),
             service,
             route,
@@ -54,26 +53,16 @@ impl Api {
         };
         Ok((request, arrival))
     }
-
-    /// The shortest of the transport's timeout and the request's own.
-    fn transport(
-        &self,
-        caller: &CallContext,
-        timeout: Option<pbjson_types::Duration>,
-    ) -> Result<Option<TransportTimeout>, PlatformError> {
-        let own = timeout.map(|timeout| time::positive("timeout", timeout)).transpose()?;
-        let transport = caller.transport_timeout.map(|timeout| timeout.min(self.config.transport_timeout_max));
-        let shortest: Option<Duration> = [own, transport].into_iter().flatten().min();
-        Ok(shortest.map(|timeout| TransportTimeout { arrival: caller.arrived.0, timeout }))
-    }
 }
 
-fn as_caller(principal: &Principal) -> Caller {
-    let (tenant, subject) = (principal.tenant.clone(), principal.subject.clone());
-    match &principal.kind {
-        PrincipalKind::User => Caller::User { tenant, subject },
-        PrincipalKind::Service(service) => Caller::Service { tenant, subject, service: Some(service.clone()) },
-    }
+/// The shorter of the transport's timeout and the request's own.
+fn transport(
+    caller: &CallContext,
+    timeout: Option<pbjson_types::Duration>,
+) -> Result<Option<TransportTimeout>, PlatformError> {
+    let own = timeout.map(|timeout| time::positive("timeout", timeout)).transpose()?;
+    let shorter = earlier(own, caller.transport_timeout);
+    Ok(shorter.map(|timeout| TransportTimeout { arrival: caller.arrived.0, timeout }))
 }
 
 fn media_type(text: &str) -> Result<MediaType, PlatformError> {

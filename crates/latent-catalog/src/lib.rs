@@ -34,7 +34,9 @@ pub use deployment::Deployment;
 pub use manifest::{
     CapsuleManifest, DeploymentManifest, ExportName, ManifestError, ManifestLimits, WEIGHT_DEFAULT, Weight,
 };
-pub use port::{ActivationCatalog, ActivationCatalogSource, RevisionPolicySource, RouteRequest, RouteResolver};
+pub use port::{
+    ActivationCatalog, ActivationCatalogSource, HttpService, RevisionPolicySource, RouteRequest, RouteResolver,
+};
 pub use refusal::{ChangeRefusal, RestoreRefusal};
 pub use release::Release;
 pub use revision::revision_id;

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use latent_core::http::HttpAuthentication;
 use latent_core::{
     ActivationId, FunctionTarget, PlatformError, ResolvedRevision, RevisionPolicy, RouteName, ServiceName, TenantId,
 };
@@ -43,10 +44,29 @@ pub trait RevisionPolicySource: Send + Sync {
     fn policy(&self, revision: &ResolvedRevision) -> Result<Arc<RevisionPolicy>, PlatformError>;
 }
 
+/// The service that answers an HTTP request, and who may make it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpService {
+    /// Whose it is.
+    pub tenant: TenantId,
+    /// The service. Its default route leads to the revision, as for a call.
+    pub service: ServiceName,
+    /// Who may make requests.
+    pub authentication: HttpAuthentication,
+}
+
 /// Routes and policies at one generation. Immutable.
 pub trait ActivationCatalog: RouteResolver + RevisionPolicySource {
     /// Which generation it is; later ones are greater.
     fn generation(&self) -> u64;
+
+    /// The service with the most specific rule for `host`, as [`canonical_host`](latent_core::http::canonical_host)
+    /// writes it, and `path`, without its query: an exact host before a domain, a longer domain before a shorter one,
+    /// any host last; among those of one host the longest prefix. A catalog without such rules has none.
+    fn http_route(&self, host: &str, path: &str) -> Option<HttpService> {
+        let (_, _) = (host, path);
+        None
+    }
 }
 
 /// Where the current catalog comes from.

@@ -207,8 +207,12 @@ impl CatalogView {
             deployment: manifest.ceilings,
             threading: release.threading(),
         };
-        let execution =
-            ExecutionPolicy { imports: manifest.imports, environment: manifest.environment, secrets: manifest.secrets };
+        let execution = ExecutionPolicy {
+            imports: manifest.imports,
+            environment: manifest.environment,
+            secrets: manifest.secrets,
+            outgoing: Box::default(),
+        };
         let policy = policies.share(RevisionPolicy { admission, execution });
         let known = self.tenants.get_key_value(&manifest.tenant);
         let service = known.and_then(|(_, services)| services.get_key_value(&manifest.service));

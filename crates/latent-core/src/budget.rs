@@ -44,6 +44,8 @@ pub struct BudgetConsumption {
     pub wall_time: Duration,
     /// Bytes of log records the sink accepted, in their canonical encoding.
     pub log_bytes: u64,
+    /// HTTP requests that the guest made, refused ones included.
+    pub outbound_requests: u64,
 }
 
 impl BudgetConsumption {
@@ -55,6 +57,7 @@ impl BudgetConsumption {
             peak_memory_bytes: self.peak_memory_bytes.max(other.peak_memory_bytes),
             wall_time: self.wall_time.max(other.wall_time),
             log_bytes: self.log_bytes.max(other.log_bytes),
+            outbound_requests: self.outbound_requests.max(other.outbound_requests),
         }
     }
 }
@@ -69,6 +72,7 @@ pub struct BudgetLedger {
     peak_memory_bytes: AtomicU64,
     wall_nanos: AtomicU64,
     log_bytes: AtomicU64,
+    outbound_requests: AtomicU64,
 }
 
 impl BudgetLedger {
@@ -81,6 +85,7 @@ impl BudgetLedger {
             peak_memory_bytes: AtomicU64::new(0),
             wall_nanos: AtomicU64::new(0),
             log_bytes: AtomicU64::new(0),
+            outbound_requests: AtomicU64::new(0),
         }
     }
 
@@ -104,6 +109,11 @@ impl BudgetLedger {
     pub fn refund_log(&self, bytes: u64) {
         let _previous =
             self.log_bytes.try_update(Ordering::Relaxed, Ordering::Relaxed, |used| Some(used.saturating_sub(bytes)));
+    }
+
+    /// Counts one outgoing request.
+    pub fn count_outbound_request(&self) {
+        self.outbound_requests.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Records the fuel burnt so far; the account never goes down.
@@ -130,6 +140,7 @@ impl BudgetLedger {
             peak_memory_bytes: self.peak_memory_bytes.load(Ordering::Relaxed),
             wall_time: Duration::from_nanos(self.wall_nanos.load(Ordering::Relaxed)),
             log_bytes: self.log_bytes.load(Ordering::Relaxed),
+            outbound_requests: self.outbound_requests.load(Ordering::Relaxed),
         }
     }
 }

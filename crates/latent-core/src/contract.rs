@@ -90,6 +90,23 @@ pub struct FunctionTarget {
     pub function: Box<str>,
 }
 
+/// The contract of `wasi:http` handlers, in whatever version of their track.
+pub const HTTP_HANDLER_CONTRACT: &str = "wasi:http/incoming-handler";
+
+impl FunctionTarget {
+    /// The HTTP handler of a component, whichever version of the contract it exports.
+    #[must_use]
+    pub fn http_handler() -> Self {
+        Self { contract: HTTP_HANDLER_CONTRACT.into(), function: "handle".into() }
+    }
+
+    /// Whether this is what [`http_handler`](Self::http_handler) makes.
+    #[must_use]
+    pub fn is_http_handler(&self) -> bool {
+        &*self.contract == HTTP_HANDLER_CONTRACT && &*self.function == "handle"
+    }
+}
+
 impl fmt::Display for FunctionTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.contract.is_empty() {
@@ -122,6 +139,23 @@ impl ContractSurface {
     #[must_use]
     pub fn signature(&self, target: &FunctionTarget) -> Option<&FunctionSignature> {
         self.functions.iter().find(|(known, _)| known == target).map(|(_, signature)| signature)
+    }
+
+    /// The exported `wasi:http` handler of the track 0.2. It takes handles, so that it is among the functions that cannot
+    /// be called with values.
+    #[must_use]
+    pub fn http_handler(&self) -> Option<&FunctionTarget> {
+        let handles = |target: &&FunctionTarget| {
+            let (name, version) = target.contract.split_once('@').unwrap_or((&target.contract, ""));
+            name == HTTP_HANDLER_CONTRACT && version.starts_with("0.2.") && &*target.function == "handle"
+        };
+        self.refused.iter().map(|(target, _)| target).find(handles)
+    }
+
+    /// Whether a request for `target` can be served: a callable function, or the HTTP handler where there is one.
+    #[must_use]
+    pub fn offers(&self, target: &FunctionTarget) -> bool {
+        self.signature(target).is_some() || (target.is_http_handler() && self.http_handler().is_some())
     }
 
     /// Finds the function that `text` names: `contract#function`, where the contract may be the full name, the
@@ -256,6 +290,24 @@ mod tests {
         let surface = surface(&[("a:b/c@1.0.0", "run"), ("x:y/c@1.0.0", "run"), ("", "run")]);
         assert_eq!(surface.find("run").unwrap().contract.as_ref(), "", "the world's own function is exact");
         assert!(matches!(surface.find("c#run"), Err(LookupError::Ambiguous(all)) if all.len() == 2));
+    }
+
+    #[test]
+    fn an_http_handler_of_the_track_is_offered_in_whatever_version() {
+        let exported = |contract: &str| {
+            let target = FunctionTarget { contract: contract.into(), function: "handle".into() };
+            ContractSurface { functions: vec![], refused: vec![(target, "it takes a handle".into())] }
+        };
+        let asked = FunctionTarget::http_handler();
+        assert!(asked.is_http_handler());
+        for version in ["0.2.0", "0.2.3", "0.2.12"] {
+            assert!(exported(&format!("{HTTP_HANDLER_CONTRACT}@{version}")).offers(&asked), "{version}");
+        }
+        for contract in
+            ["wasi:http/incoming-handler@0.3.0", "wasi:http/incoming-handler", "a:http/incoming-handler@0.2.0"]
+        {
+            assert!(!exported(contract).offers(&asked), "{contract}");
+        }
     }
 
     #[test]

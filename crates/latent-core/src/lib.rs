@@ -10,6 +10,7 @@ pub mod clock;
 pub mod contract;
 pub mod digest;
 pub mod error;
+pub mod http;
 pub mod id;
 pub mod outcome;
 pub mod policy;

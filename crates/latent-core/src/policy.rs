@@ -8,6 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::budget::earlier as lower;
+use crate::http::OutgoingGrant;
 use crate::secret::SecretReferences;
 
 /// The most that one layer (a capsule, a deployment, a node) lets an activation have. `None` adds no restriction.
@@ -142,6 +143,8 @@ pub struct ExecutionPolicy {
     pub environment: Environment,
     /// Which secrets it sees beside that. What they hold is read for each activation and kept nowhere.
     pub secrets: SecretReferences,
+    /// Which HTTP requests it may make. None: every one is refused.
+    pub outgoing: Box<[OutgoingGrant]>,
 }
 
 /// All that a revision allows. Pinned with the revision, for the life of an activation.

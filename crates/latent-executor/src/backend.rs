@@ -11,6 +11,7 @@ use latent_core::{
 
 use crate::artifact::ComponentArtifact;
 use crate::cancellation::ExecutionCancellation;
+use crate::http::HttpExchange;
 use crate::prepared::{PreparationKey, PreparedActivation, PreparedReadiness};
 use crate::repository::OwnedRepository;
 use crate::resources::RuntimeResourceSnapshot;
@@ -49,6 +50,8 @@ pub struct ExecutionRequest {
     /// What the revision allows. Its `execution` part is what a backend reads: the imports that are bound, the
     /// environment that the guest sees, and the names of the secrets beside it.
     pub policy: Arc<RevisionPolicy>,
+    /// The HTTP request, where the target is the HTTP handler; the payload is empty then.
+    pub exchange: Option<Arc<HttpExchange>>,
 }
 
 /// What an execution came to and what it used.

@@ -11,12 +11,15 @@
 //! Bytes come from an [`ArtifactRepository`]; what they offer is read by a [`ComponentInspector`] before they are
 //! compiled. What a deployment refers to as a secret comes from a [`SecretSource`], for each activation anew.
 //!
+//! An HTTP request goes to a guest as an [`HttpExchange`], and those that guests make go through [`OutgoingHttp`].
+//!
 //! [`fake`] and [`suite`] ship with the port: every backend passes the same contract.
 
 pub mod artifact;
 pub mod backend;
 pub mod cancellation;
 pub mod fake;
+pub mod http;
 pub mod inspector;
 pub mod log;
 pub mod prepared;
@@ -30,6 +33,10 @@ pub use backend::{
     ActivationContext, ContainedExecution, ExecutionBackend, ExecutionCleanup, ExecutionReport, ExecutionRequest,
 };
 pub use cancellation::ExecutionCancellation;
+pub use http::{
+    HttpBody, HttpBodyError, HttpExchange, HttpExchangeParts, NoOutgoingHttp, OutgoingError, OutgoingHttp,
+    OutgoingRequest,
+};
 pub use inspector::{ComponentInspection, ComponentInspector};
 pub use log::{BoundedLogSink, LogLevel, LogRecord, LogRefused, LogSink};
 pub use prepared::{

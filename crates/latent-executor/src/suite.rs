@@ -97,6 +97,7 @@ pub fn request(function: &str, args: &str) -> ExecutionRequest {
         payload: Payload::json(args.to_owned()),
         budget: ResourceBudget { fuel: u64::MAX / 2, ..ResourceBudget::default() },
         policy: Arc::new(RevisionPolicy::default()),
+        exchange: None,
     }
 }
 

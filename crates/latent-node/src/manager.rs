@@ -27,9 +27,9 @@ use latent_activation::journal::{ActivationPage, ActivationStatus, ActivationWat
 use latent_activation::{
     ActivationIdSource, ActivationRequest, CancelDisposition, LifecycleEvent, LocalActivationJournal, RequestLimits,
 };
-use latent_catalog::ActivationCatalogSource;
+use latent_catalog::{ActivationCatalogSource, HttpService};
 use latent_core::{ActivationId, ErrorDetail, PlatformError, PlatformErrorCode, TenantId, WallClock};
-use latent_executor::{ArtifactRepository, ExecutionBackend};
+use latent_executor::{ArtifactRepository, ExecutionBackend, HttpExchange};
 use latent_scheduler::admission::{Admission, PressureSample, QueueClass, TransportTimeout};
 use latent_scheduler::fair::LocalScheduler;
 
@@ -155,6 +155,29 @@ impl LocalActivationManager {
         request: ActivationRequest,
         arrival: ActivationArrival,
     ) -> Result<ActivationHandle, PlatformError> {
+        self.accept(request, arrival, None)
+    }
+
+    /// Accepts an HTTP request, whose target is the HTTP handler and whose payload is empty: its guest reads and answers
+    /// `exchange`. As [`start_arrived`](Self::start_arrived).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn start_http(
+        &self,
+        request: ActivationRequest,
+        arrival: ActivationArrival,
+        exchange: Arc<HttpExchange>,
+    ) -> Result<ActivationHandle, PlatformError> {
+        self.accept(request, arrival, Some(exchange))
+    }
+
+    fn accept(
+        &self,
+        request: ActivationRequest,
+        arrival: ActivationArrival,
+        exchange: Option<Arc<HttpExchange>>,
+    ) -> Result<ActivationHandle, PlatformError> {
         let services = &self.services;
         let received = call(|| services.moment(), || port_panicked("clock", "now"))?;
         let limits = &services.config.requests;
@@ -163,9 +186,18 @@ impl LocalActivationManager {
             || port_panicked("id source", "next_id"),
         )??;
         let reservation = services.parts.journal.reserve(valid.tenant().clone(), valid.lineage().clone(), received)?;
-        let owner = Owner::new(reservation, Called::of(&valid, &services.parts.observer));
+        let owner = Owner::new(reservation, Called::of(&valid, exchange, &services.parts.observer));
         let accepted = Box::new(Accepted { request: valid, arrival, owner });
         Ok(ActivationHandle::new(Arc::clone(services), received, Asked { accepted }))
+    }
+
+    /// Which service answers an HTTP request to `host`, as [`canonical_host`](latent_core::http::canonical_host) writes it,
+    /// for `path`; `None` when no deployment's routes cover it.
+    ///
+    /// # Errors
+    /// `internal` when the catalog panics.
+    pub fn http_route(&self, host: &str, path: &str) -> Result<Option<HttpService>, PlatformError> {
+        call(|| self.services.parts.catalog.pin().http_route(host, path), || port_panicked("catalog", "http_route"))
     }
 
     /// How an activation of `tenant` stands. Another tenant's is as unknown as one that never was.

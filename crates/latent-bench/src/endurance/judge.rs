@@ -143,7 +143,7 @@ mod tests {
     use crate::endurance::mix::Endless;
 
     const USED: BudgetConsumption =
-        BudgetConsumption { fuel: 1, peak_memory_bytes: 65_536, log_bytes: 0, wall_time: std::time::Duration::ZERO };
+        BudgetConsumption { fuel: 1, peak_memory_bytes: 65_536, ..BudgetConsumption::default() };
 
     fn ended(outcome: &ActivationOutcome) -> End<'_> {
         End { outcome, used: &USED, granted: true }

@@ -17,7 +17,7 @@ impl RouteResolver for CatalogView {
         let RouteRequest { tenant, service: name, route, target, .. } = *request;
         let service = self.service(tenant, name);
         let service = service.ok_or(RouteRefusal::Unknown { service: name, route })?;
-        let offers = |deployment: &&Arc<Deployment>| deployment.release.surface().signature(target).is_some();
+        let offers = |deployment: &&Arc<Deployment>| deployment.release.surface().offers(target);
         let selected = if route.is_default() {
             select(request, || service.by_revision().filter(offers).map(|deployment| (deployment.weight, deployment)))
         } else {

@@ -78,6 +78,7 @@ fn enter(
         payload: envelope.payload,
         budget: envelope.budget,
         policy,
+        exchange: owner.exchange(),
     };
     let cancellation = ExecutionCancellation::new(Arc::clone(&owner.latch), Some(deadline), Arc::clone(owner.ledger()));
     let entered = assignment.enter();

@@ -13,6 +13,7 @@ use latent_core::{
     ActivationOutcome, BudgetConsumption, BudgetLedger, ExecutionOutcome, PlatformError, PlatformErrorCode,
     ResolvedRevision, ResourceBudget, RouteName, ServiceName, StopLatch,
 };
+use latent_executor::HttpExchange;
 use latent_scheduler::admission::QuotaHold;
 
 use super::ActivationArrival;
@@ -80,16 +81,23 @@ pub(super) struct Called {
     function: Box<str>,
     route: RouteName,
     bytes_in: u64,
+    /// The HTTP request, where it is one; it counts its bytes itself.
+    exchange: Option<Arc<HttpExchange>>,
     observer: Arc<dyn ActivationObserver>,
 }
 
 impl Called {
-    pub(super) fn of(request: &ValidRequest, observer: &Arc<dyn ActivationObserver>) -> Self {
+    pub(super) fn of(
+        request: &ValidRequest,
+        exchange: Option<Arc<HttpExchange>>,
+        observer: &Arc<dyn ActivationObserver>,
+    ) -> Self {
         Self {
             service: request.service().clone(),
             function: request.target().function.clone(),
             route: request.route().clone(),
             bytes_in: wide(request.payload().bytes.len()),
+            exchange,
             observer: Arc::clone(observer),
         }
     }
@@ -103,6 +111,8 @@ impl Called {
             }
             ActivationOutcome::Failed { .. } => 0,
         };
+        let streamed = self.exchange.as_ref().map(|exchange| exchange.bytes());
+        let (bytes_in, bytes_out) = streamed.unwrap_or((self.bytes_in, bytes_out));
         let end = ActivationEnd {
             tenant: published.tenant(),
             lineage: published.lineage(),
@@ -114,7 +124,7 @@ impl Called {
             limit: Limit::of_outcome(outcome),
             consumption,
             progress: &published.progress,
-            bytes_in: self.bytes_in,
+            bytes_in,
             bytes_out,
         };
         let _panicked = contained(|| self.observer.ended(&end));
@@ -180,6 +190,11 @@ impl Owner {
             transport_stopped: transport.is_some(),
             execution,
         }
+    }
+
+    /// The HTTP request, where it is one.
+    pub(super) fn exchange(&self) -> Option<Arc<HttpExchange>> {
+        self.called.exchange.clone()
     }
 
     /// The account, which is open from admission on.

@@ -59,7 +59,7 @@ impl<'r> Granted<'r> {
         let cancellation = ExecutionCancellation::new(Arc::clone(&activation.latch), deadline, Arc::clone(&ledger));
         let Call { context, artifact, target, payload } = call;
         let (budget, policy) = (*lease.budget(), Arc::clone(&activation.runner.policy));
-        let request = ExecutionRequest { context, cell: cell.clone(), target, payload, budget, policy };
+        let request = ExecutionRequest { context, cell: cell.clone(), target, payload, budget, policy, exchange: None };
         let running = activation.runner.counters.running();
         let backend = &activation.runner.backend;
         let run = begin(|| backend.invoke_contained(artifact, request, cancellation), backend_panicked);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use latent_activation::ActivationRequest;
 use latent_core::PlatformError;
+use latent_executor::HttpExchange;
 
 use super::continuation::Continuation;
 use super::invalid;
@@ -54,11 +55,32 @@ impl ContinuationSlot {
         request: ActivationRequest,
         arrival: ActivationArrival,
     ) -> Result<SupervisedActivation, PlatformError> {
+        self.started(manager, || manager.start_arrived(request, arrival))
+    }
+
+    /// Has `manager` accept an HTTP request, under this slot. A refusal gives the slot back.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_http(
+        self,
+        manager: &LocalActivationManager,
+        request: ActivationRequest,
+        arrival: ActivationArrival,
+        exchange: Arc<HttpExchange>,
+    ) -> Result<SupervisedActivation, PlatformError> {
+        self.started(manager, || manager.start_http(request, arrival, exchange))
+    }
+
+    fn started(
+        self,
+        manager: &LocalActivationManager,
+        start: impl FnOnce() -> Result<ActivationHandle, PlatformError>,
+    ) -> Result<SupervisedActivation, PlatformError> {
         if manager.cleanup_grace() * 2 > self.shared.cap {
             return Err(shorter_than(manager.cleanup_grace(), self.shared.cap / 2));
         }
-        let handle = manager.start_arrived(request, arrival)?;
-        Ok(SupervisedActivation::new(handle, self))
+        Ok(SupervisedActivation::new(start()?, self))
     }
 
     /// Uses the slot for an interrupted activation, whose time begins now. Where there is no driver it is over at once.

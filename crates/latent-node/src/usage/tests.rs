@@ -60,6 +60,7 @@ fn end(log: &UsageLog, tenant: &str, service: &str, seconds: u64, outcome: &Acti
             peak_memory_bytes: 100 + seconds,
             wall_time: Duration::from_micros(7),
             log_bytes: 3,
+            outbound_requests: 0,
         },
         progress: &progress,
         bytes_in: 5,

@@ -47,7 +47,7 @@ async fn a_retained_success_keeps_a_summary_and_its_time_but_no_output() {
         effect_ids: Box::default(),
     };
     assert_eq!((end.state, end.outcome), (State::Completed, RetainedOutcome::Succeeded(summary)));
-    let used = BudgetConsumption { fuel: 9, peak_memory_bytes: 8, log_bytes: 7, wall_time: Duration::ZERO };
+    let used = BudgetConsumption { fuel: 9, peak_memory_bytes: 8, log_bytes: 7, ..BudgetConsumption::default() };
     assert_eq!((end.consumption, receipt.consumption), (used, used));
     assert_eq!(end.at, status.received_at + end.since_start);
     node.assert_settled(0);

@@ -16,8 +16,13 @@ use latent_executor::{
 
 use crate::support::{Hooks, Setup, activation, cancelled, error, hook, tenant};
 
-const USED: BudgetConsumption =
-    BudgetConsumption { fuel: 11, peak_memory_bytes: 22, wall_time: Duration::from_micros(33), log_bytes: 44 };
+const USED: BudgetConsumption = BudgetConsumption {
+    fuel: 11,
+    peak_memory_bytes: 22,
+    wall_time: Duration::from_micros(33),
+    log_bytes: 44,
+    outbound_requests: 55,
+};
 
 fn charge(cancellation: &ExecutionCancellation) {
     let ledger = cancellation.budget_accounting();

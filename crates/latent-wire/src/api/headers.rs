@@ -81,6 +81,7 @@ mod tests {
                 peak_memory_bytes: 2,
                 wall_time: Duration::from_nanos(3_999),
                 log_bytes: 4,
+                outbound_requests: 0,
             }),
         };
         let values: Vec<_> = texts(&all).into_iter().map(|(_, value)| value).collect();

@@ -17,6 +17,7 @@ pub(crate) fn consumption(used: &BudgetConsumption) -> proto::Consumption {
         peak_memory_bytes: used.peak_memory_bytes,
         wall_time: Some(time::duration(used.wall_time)),
         log_bytes: used.log_bytes,
+        outbound_requests: used.outbound_requests,
     }
 }
 
@@ -27,6 +28,7 @@ pub(crate) fn used(used: &proto::Consumption) -> Option<BudgetConsumption> {
         peak_memory_bytes: used.peak_memory_bytes,
         wall_time: time::non_negative("wall_time", used.wall_time.unwrap_or_default()).ok()?,
         log_bytes: used.log_bytes,
+        outbound_requests: used.outbound_requests,
     })
 }
 

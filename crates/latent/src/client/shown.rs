@@ -106,6 +106,7 @@ mod tests {
             peak_memory_bytes: 1 << 20,
             wall_time: Some(to_duration(Duration::from_micros(412))),
             log_bytes: 3,
+            outbound_requests: 0,
         };
         assert_eq!(used(&consumption), "time 412.0µs, fuel 7, peak memory 1.0 MiB");
         let object = serde_json::to_string(&Used::of(&consumption)).unwrap();

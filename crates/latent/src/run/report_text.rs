@@ -66,7 +66,8 @@ mod tests {
 
     fn record(outcome: ActivationOutcome) -> Record {
         let wall_time = Duration::from_micros(412);
-        let consumption = BudgetConsumption { fuel: 7, peak_memory_bytes: 1_114_112, wall_time, log_bytes: 0 };
+        let consumption =
+            BudgetConsumption { fuel: 7, peak_memory_bytes: 1_114_112, wall_time, ..BudgetConsumption::default() };
         let activation_id = ActivationId::new("run-1").unwrap();
         Record { activation_id, outcome, consumption, resolved: None, progress: None, logs: Vec::new() }
     }

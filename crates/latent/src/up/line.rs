@@ -86,6 +86,7 @@ mod tests {
                 peak_memory_bytes: 65_536,
                 wall_time: Duration::from_micros(1500),
                 log_bytes: 0,
+                outbound_requests: 0,
             },
             progress: &Progress::received(received),
             bytes_in: 0,

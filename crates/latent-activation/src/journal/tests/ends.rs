@@ -187,7 +187,13 @@ fn a_retained_error_does_not_keep_the_buffer_that_it_was_cut_from() {
 fn an_end_keeps_outcome_consumption_and_both_times() {
     let (journal, start) = (standard(), moment());
     let reservation = reserve(&journal, "t", "a", start);
-    let used = BudgetConsumption { fuel: 5, peak_memory_bytes: 6, wall_time: Duration::from_secs(1), log_bytes: 7 };
+    let used = BudgetConsumption {
+        fuel: 5,
+        peak_memory_bytes: 6,
+        wall_time: Duration::from_secs(1),
+        log_bytes: 7,
+        outbound_requests: 8,
+    };
     let trapped = evidence(ExecutionOutcome::Trapped { category: "unreachable" });
     let end = later(start, Duration::from_secs(2));
     let published = reservation.publish(trapped, used, end.monotonic);

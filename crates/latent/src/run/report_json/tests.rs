@@ -14,6 +14,7 @@ fn record(outcome: ActivationOutcome) -> Record {
         peak_memory_bytes: 65_536,
         wall_time: Duration::from_nanos(1_500_999),
         log_bytes: 3,
+        outbound_requests: 0,
     };
     let activation_id = ActivationId::new("run-1").unwrap();
     Record { activation_id, outcome, consumption, resolved: None, progress: None, logs: Vec::new() }

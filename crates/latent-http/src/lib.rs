@@ -1,0 +1,1 @@
+//! HTTP for guests: requests that come in to `wasi:http` handlers, and those that guests make.

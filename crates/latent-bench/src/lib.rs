@@ -5,7 +5,7 @@
 //! runner over the pool, [`lifecycle`] the whole way through the manager. [`subjects`] are called and [`series`] takes
 //! the samples. [`endurance`] runs the runner for long and looks at what is left, [`lives`] does so with the manager and
 //! its supervisor, [`crash`] with a storage whose owner is killed, [`nodes`] with whole nodes, from outside. [`catalogs`] makes
-//! catalogs of any size, and [`wire`] calls servers over loopback.
+//! catalogs of any size, [`wire`] calls servers over loopback, and [`web`] compares HTTP services as whole processes.
 
 pub mod allocations;
 pub mod bare;
@@ -19,4 +19,5 @@ pub mod nodes;
 pub mod process;
 pub mod series;
 pub mod subjects;
+pub mod web;
 pub mod wire;

@@ -15,6 +15,8 @@ use ipnet::IpNet;
 pub const HOST_BYTES_MAX: usize = 253;
 /// The longest path prefix of a route, in bytes.
 pub const ROUTE_PATH_BYTES_MAX: usize = 1024;
+/// The most segments of a route's path prefix.
+pub const ROUTE_SEGMENTS_MAX: usize = 32;
 /// The most routes of one deployment.
 pub const ROUTES_MAX: usize = 32;
 /// The most outgoing grants of one deployment.
@@ -88,7 +90,7 @@ pub fn canonical_host(text: &str) -> Option<Box<str>> {
 }
 
 /// The one way in which a route's path prefix is written: without the `/` at its end, `/` itself aside. `None` for what is
-/// no prefix: one that does not begin with `/`, has more than [`ROUTE_PATH_BYTES_MAX`] bytes, an empty segment, the
+/// no prefix: one that does not begin with `/`, has more than [`ROUTE_PATH_BYTES_MAX`] bytes or [`ROUTE_SEGMENTS_MAX`] segments, an empty segment, the
 /// segment `.` or `..`, or a character that a request's path has only in its percent-encoding, `%` itself among them.
 #[must_use]
 pub fn canonical_prefix(text: &str) -> Option<Box<str>> {
@@ -99,7 +101,8 @@ pub fn canonical_prefix(text: &str) -> Option<Box<str>> {
     }
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte);
     let segment = |segment: &str| !matches!(segment, "" | "." | "..") && segment.bytes().all(fits);
-    below.split('/').all(segment).then(|| format!("/{below}").into())
+    let few = below.split('/').count() <= ROUTE_SEGMENTS_MAX;
+    (few && below.split('/').all(segment)).then(|| format!("/{below}").into())
 }
 
 /// The segments of a path: what is between its slashes. A percent-encoded character is the character, so that a request

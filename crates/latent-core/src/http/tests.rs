@@ -14,8 +14,7 @@ fn hosts_have_one_form_and_what_is_none_has_no_form() {
         assert_eq!(canonical_host(text).as_deref(), Some(form), "{text}");
     }
     let long = "a.".repeat(127) + "aa";
-    for text in ["", ".", "a..b", "a:80", "u@a", "[::1", "::1", "a b", "ä.de", "a/b", "*.a", &long, &"a".repeat(64)]
-    {
+    for text in ["", ".", "a..b", "a:80", "u@a", "[::1", "::1", "a b", "ä.de", "a/b", "*.a", &long, &"a".repeat(64)] {
         assert_eq!(canonical_host(text), None, "{text}");
     }
 }
@@ -45,12 +44,8 @@ fn prefixes_match_whole_segments() {
 
 #[test]
 fn a_grant_without_a_port_is_for_that_of_its_scheme() {
-    let grant = |port| OutgoingGrant {
-        scheme: OutgoingScheme::Https,
-        host: HostPattern::Any,
-        port,
-        networks: Box::default(),
-    };
+    let grant =
+        |port| OutgoingGrant { scheme: OutgoingScheme::Https, host: HostPattern::Any, port, networks: Box::default() };
     assert!(grant(None).covers(OutgoingScheme::Https, "a", 443));
     assert!(!grant(None).covers(OutgoingScheme::Https, "a", 8443));
     assert!(grant(Some(8443)).covers(OutgoingScheme::Https, "a", 8443));
@@ -65,9 +60,12 @@ fn a_prefix_has_one_form_and_what_is_none_has_no_form() {
     let longest = format!("/{}", "a".repeat(ROUTE_PATH_BYTES_MAX - 1));
     assert_eq!(canonical_prefix(&longest).as_deref(), Some(&*longest));
     let long = format!("{longest}a");
+    let deepest = "/a".repeat(ROUTE_SEGMENTS_MAX);
+    assert_eq!(canonical_prefix(&deepest).as_deref(), Some(&*deepest));
+    assert_eq!(canonical_prefix(&format!("{deepest}/a")), None);
     for text in [
-        "", "a", "a/b", "//", "/a//b", "/a//", "/.", "/..", "/a/../b", "/a?b", "/a#b", "/a%20b", "/a b", "/\u{e9}", "/a\\b",
-        "/a\nb", &long,
+        "", "a", "a/b", "//", "/a//b", "/a//", "/.", "/..", "/a/../b", "/a?b", "/a#b", "/a%20b", "/a b", "/\u{e9}",
+        "/a\\b", "/a\nb", &long,
     ] {
         assert_eq!(canonical_prefix(text), None, "{text}");
     }
@@ -99,7 +97,8 @@ fn a_path_that_is_written_differently_is_the_same_path() {
     for path in ["/%61dmin/a", "/admin/%61/b", "/%61%64min/a?".trim_end_matches('?')] {
         assert!(route.covers(path), "{path}");
     }
-    for path in ["/admin%2Fa", "/admin/%6", "/admin/%zz", "/admin/%ff", "/%2561dmin/a", "admin/a", "/admin//a", "*", ""] {
+    for path in ["/admin%2Fa", "/admin/%6", "/admin/%zz", "/admin/%ff", "/%2561dmin/a", "admin/a", "/admin//a", "*", ""]
+    {
         assert!(!route.covers(path), "{path}");
     }
     let segments = |path| path_segments(path).map(Cow::into_owned).collect::<Vec<_>>();
@@ -124,8 +123,19 @@ fn a_grant_is_read_from_scheme_host_and_port() {
         assert_eq!(OutgoingGrant::parse(shown), Some(grant), "{shown}");
     }
     for text in [
-        "", "a", "ftp://a", "https://", "https://a/", "https://a/b", "https://a:0", "https://a:65536", "https://a:",
-        "https://a:+1", "https://u@a", "HTTPS://a", "https://a:1:2",
+        "",
+        "a",
+        "ftp://a",
+        "https://",
+        "https://a/",
+        "https://a/b",
+        "https://a:0",
+        "https://a:65536",
+        "https://a:",
+        "https://a:+1",
+        "https://u@a",
+        "HTTPS://a",
+        "https://a:1:2",
     ] {
         assert_eq!(OutgoingGrant::parse(text), None, "{text}");
     }

@@ -89,9 +89,10 @@ pub fn canonical_host(text: &str) -> Option<Box<str>> {
     text.split('.').all(label).then(|| text.to_ascii_lowercase().into())
 }
 
-/// The one way in which a route's path prefix is written: without the `/` at its end, `/` itself aside. `None` for what is
-/// no prefix: one that does not begin with `/`, has more than [`ROUTE_PATH_BYTES_MAX`] bytes or [`ROUTE_SEGMENTS_MAX`] segments, an empty segment, the
-/// segment `.` or `..`, or a character that a request's path has only in its percent-encoding, `%` itself among them.
+/// The one way in which a route's path prefix is written: without the `/` at its end, `/` itself aside. `None` for what
+/// is no prefix: one that does not begin with `/`, has more than [`ROUTE_PATH_BYTES_MAX`] bytes or
+/// [`ROUTE_SEGMENTS_MAX`] segments, an empty segment, the segment `.` or `..`, or a character that a request's path has
+/// only in its percent-encoding, `%` itself among them.
 #[must_use]
 pub fn canonical_prefix(text: &str) -> Option<Box<str>> {
     let below = text.strip_prefix('/').filter(|_| text.len() <= ROUTE_PATH_BYTES_MAX)?;
@@ -260,8 +261,8 @@ impl OutgoingGrant {
         self.scheme == scheme && self.port.unwrap_or(scheme.default_port()) == port && self.host.matches(host)
     }
 
-    /// Reads `scheme://host` or `scheme://host:port`, a grant without networks. The scheme's own port is no port. `None` for
-    /// anything else, a port of zero and a path among it.
+    /// Reads `scheme://host` or `scheme://host:port`, a grant without networks. The scheme's own port is no port. `None`
+    /// for anything else, a port of zero and a path among it.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (scheme, authority) = text.split_once("://")?;

@@ -1,6 +1,6 @@
 //! HTTP in a deployment manifest: the requests that it answers, and those that its guests may make.
 //!
-//! Invariant: routes and grants are sorted and each is there once, whatever the order and the form they were written in.
+//! Invariant: routes and grants are sorted and each is there once, whatever order and form they were written in.
 
 use ipnet::IpNet;
 use latent_core::http::{

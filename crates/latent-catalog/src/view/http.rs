@@ -1,8 +1,8 @@
-//! Which service answers an HTTP request: the rules of all deployments, by host and then segment by segment of the path.
+//! Which service answers an HTTP request: the rules of all deployments, by host, then segment by segment of the path.
 //!
 //! Invariant: a rule is there exactly as long as a deployment has it, leads to one service of one tenant, and has one
-//! authentication. A lookup takes a step for each label of the host and each segment that rules have, whatever else there
-//! is; a change copies what is on its way.
+//! authentication. A lookup takes a step for each label of the host and each segment that rules have, whatever else
+//! there is; a change copies what is on its way.
 
 use std::borrow::Cow;
 use std::sync::Arc;

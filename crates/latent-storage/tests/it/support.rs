@@ -23,8 +23,8 @@ pub const TENANTS: [&str; 3] = ["acme", "umbrella", "initech"];
 
 const HANDLER_CONTRACT: &str = "wasi:http/incoming-handler@0.2.3";
 
-/// Takes whatever begins with `component` and says that it exports `run` and imports a clock; one that is called `web` has
-/// an HTTP handler too.
+/// Takes whatever begins with `component` and says that it exports `run` and imports a clock; one that is called `web`
+/// has an HTTP handler too.
 #[derive(Debug, Default)]
 pub struct Scripted {
     pub inspections: AtomicU64,

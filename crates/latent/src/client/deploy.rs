@@ -38,7 +38,8 @@ Examples:
   latent deploy --service text-stats --deployment blue --component text-stats.wasm
   latent deploy --service text-stats --deployment green --component new.wasm --weight 10 --fuel 50000000 --env MODE=fast
   latent deploy --service text-stats --deployment green --weight 100
-  latent deploy --service web --deployment main --component web.wasm --http www.example.com/ --outgoing https://api.example.com";
+  latent deploy --service web --deployment main --component web.wasm --http www.example.com/
+  latent deploy --service web --deployment main --outgoing https://api.example.com --outgoing https://*.example.org";
 
 /// The flags that describe a deployment, which a manifest does alone.
 const DESCRIBING: [&str; 15] = [
@@ -101,11 +102,12 @@ pub struct DeployArgs {
     /// An interface, without its version, to which the guest is to be bound [default: what the node offers to all]
     #[arg(long = "import", value_name = "INTERFACE")]
     imports: Vec<String>,
-    /// An HTTP route to the service: a host or *.DOMAIN and a path prefix; with / alone at its beginning, of any host. The
-    /// routes given here take the place of those that the deployment has
+    /// An HTTP route to the service: a host or *.DOMAIN and a path prefix; of any host without one. The routes given here
+    /// take the place of those that the deployment has
     #[arg(long = "http", value_name = "HOST/PATH")]
     http: Vec<String>,
-    /// Who may make requests by the HTTP routes: anybody, or who has a token of the tenant with role invoke [default: open]
+    /// Who may make requests by the HTTP routes: anybody, or who has a token of the tenant with role invoke
+    /// [default: open]
     #[arg(long = "http-auth", value_name = "WHO", value_parser = ["open", "bearer"])]
     http_authentication: Option<String>,
     /// HTTP requests that the guest may make, at http or https; with *. at the beginning of the host to every host of a

@@ -18,8 +18,8 @@ use crate::terminal::warn;
 
 pub const EXAMPLES: &str = "\
 JSON output: one line {sums [{tenant, service, activations, ended {state: count}, limited {limit: count}, fuel,
-wall_time, peak_memory_bytes, log_bytes, outbound_requests, bytes_in, bytes_out}], dropped}. A key that is absent is 0 or
-empty; 64-bit numbers are strings.
+wall_time, peak_memory_bytes, log_bytes, outbound_requests, bytes_in, bytes_out}], dropped}. A key that is absent is
+0 or empty; 64-bit numbers are strings.
 
 Examples:
   latent usage --since 1h

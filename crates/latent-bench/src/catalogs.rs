@@ -6,6 +6,7 @@ use latent_catalog::{
     Apply, CapsuleManifest, Catalog, CatalogLimits, CatalogView, DeploymentManifest, Release, RouteRequest,
     RouteResolver as _, Weight,
 };
+use latent_core::http::HttpIngress;
 use latent_core::{
     ActivationId, BudgetCeilings, ContractSurface, DeploymentId, Environment, FunctionSignature, FunctionTarget,
     ImportGrant, ResolvedRevision, RouteName, SecretReferences, ServiceName, Sha256Digest, TenantId, id::DEFAULT_ROUTE,
@@ -73,6 +74,8 @@ impl Spread {
             imports: ImportGrant::Standard,
             environment: Environment::default(),
             secrets: SecretReferences::default(),
+            http: HttpIngress::default(),
+            outgoing: Box::default(),
         }
     }
 

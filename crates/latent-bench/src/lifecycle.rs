@@ -10,6 +10,7 @@ use latent_activation::{
 use latent_catalog::{
     Apply, CapsuleManifest, Catalog, CatalogLimits, CatalogView, DeploymentManifest, Release, Weight,
 };
+use latent_core::http::HttpIngress;
 use latent_core::id::DEFAULT_ROUTE;
 use latent_core::{
     BudgetCeilings, Caller, CellClass, DeploymentId, Environment, FunctionTarget, ImportGrant, NodeId, Payload,
@@ -123,6 +124,8 @@ impl LifecycleNode {
             imports: ImportGrant::Standard,
             environment: Environment::default(),
             secrets: SecretReferences::default(),
+            http: HttpIngress::default(),
+            outgoing: Box::default(),
         };
         self.repository.put(tenant, artifact);
         let release = Arc::new(release.expect("the manifest offers all that there is"));

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use latent_core::http::HttpIngress;
 use latent_core::{DeploymentId, ResolvedRevision, RevisionId, RevisionPolicy, ServiceName, TenantId};
 
 use crate::manifest::{DeploymentManifest, Weight};
@@ -23,6 +24,8 @@ pub struct Deployment {
     pub(crate) generation: u64,
     pub(crate) tenant: TenantId,
     pub(crate) service: ServiceName,
+    /// `None` of the many that are not reached over HTTP.
+    pub(crate) http: Option<Arc<HttpIngress>>,
 }
 
 impl Deployment {
@@ -74,6 +77,12 @@ impl Deployment {
         self.weight
     }
 
+    /// Which HTTP requests lead to its service because of it; `None`: none do.
+    #[must_use]
+    pub fn http(&self) -> Option<&HttpIngress> {
+        self.http.as_deref()
+    }
+
     /// The manifest that was applied.
     #[must_use]
     pub fn manifest(&self) -> DeploymentManifest {
@@ -87,6 +96,8 @@ impl Deployment {
             imports: self.policy.execution.imports.clone(),
             environment: self.policy.execution.environment.clone(),
             secrets: self.policy.execution.secrets.clone(),
+            http: self.http().cloned().unwrap_or_default(),
+            outgoing: self.policy.execution.outgoing.clone(),
         }
     }
 

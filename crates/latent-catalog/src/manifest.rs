@@ -6,6 +6,7 @@
 mod capsule;
 mod ceilings;
 mod deployment;
+mod http;
 mod json;
 mod names;
 mod read;

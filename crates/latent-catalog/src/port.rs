@@ -62,7 +62,8 @@ pub trait ActivationCatalog: RouteResolver + RevisionPolicySource {
 
     /// The service with the most specific rule for `host`, as [`canonical_host`](latent_core::http::canonical_host)
     /// writes it, and `path`, without its query: an exact host before a domain, a longer domain before a shorter one,
-    /// any host last; among those of one host the longest prefix. A catalog without such rules has none.
+    /// any host last; among those of one host the longest prefix. Segments are compared as
+    /// [`path_segments`](latent_core::http::path_segments) has them. A catalog without such rules has none.
     fn http_route(&self, host: &str, path: &str) -> Option<HttpService> {
         let (_, _) = (host, path);
         None

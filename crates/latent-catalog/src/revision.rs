@@ -3,6 +3,7 @@
 //! Invariant: every part is written with its length before it, so two different configurations never write the
 //! same bytes.
 
+use latent_core::http::{HttpIngress, OutgoingGrant};
 use latent_core::{BudgetCeilings, ImportGrant, RevisionId, Sha256Digest};
 
 use crate::manifest::DeploymentManifest;
@@ -42,6 +43,8 @@ pub fn revision_id(manifest: &DeploymentManifest) -> RevisionId {
             text.put(secret.as_bytes());
         }
     }
+    put_http(&mut text, &manifest.http);
+    put_outgoing(&mut text, &manifest.outgoing);
     RevisionId::new(Sha256Digest::of(&text.0))
 }
 
@@ -55,6 +58,34 @@ fn put_ceilings(text: &mut Lengths, ceilings: &BudgetCeilings) {
     match ceilings.wall_limit {
         Some(limit) => text.put(&limit.as_nanos().to_be_bytes()),
         None => text.put(&[]),
+    }
+}
+
+/// Only where there are routes, for the same reason.
+fn put_http(text: &mut Lengths, http: &HttpIngress) {
+    if http.routes.is_empty() {
+        return;
+    }
+    text.put(b"http");
+    text.put(http.authentication.as_str().as_bytes());
+    text.count(http.routes.len());
+    for route in &http.routes {
+        text.put(route.host.to_string().as_bytes());
+        text.put(route.path.as_bytes());
+    }
+}
+
+/// Only where there are any, for the same reason.
+fn put_outgoing(text: &mut Lengths, grants: &[OutgoingGrant]) {
+    if grants.is_empty() {
+        return;
+    }
+    text.put(b"outgoing");
+    text.count(grants.len());
+    for grant in grants {
+        text.put(grant.to_string().as_bytes());
+        text.count(grant.networks.len());
+        grant.networks.iter().for_each(|network| text.put(network.to_string().as_bytes()));
     }
 }
 
@@ -76,6 +107,7 @@ impl Lengths {
 mod tests {
     use std::time::Duration;
 
+    use latent_core::http::{HttpAuthentication, HttpRoute};
     use latent_core::{DeploymentId, Environment, SecretReferences, ServiceName, TenantId};
 
     use super::*;
@@ -92,6 +124,8 @@ mod tests {
             imports: ImportGrant::Standard,
             environment: Environment::default(),
             secrets: SecretReferences::default(),
+            http: HttpIngress::default(),
+            outgoing: Box::default(),
         }
     }
 
@@ -109,6 +143,15 @@ mod tests {
         };
         let references = |pairs: &[(&str, &str)]| {
             SecretReferences::new(pairs.iter().map(|(variable, secret)| ((*variable).into(), (*secret).into())))
+        };
+        let http = |routes: &[&str], authentication| HttpIngress {
+            routes: routes.iter().map(|route| HttpRoute::parse(route).unwrap()).collect(),
+            authentication,
+        };
+        let outgoing = |grants: &[&str], network: Option<&str>| -> Box<[OutgoingGrant]> {
+            let networks: Box<[ipnet::IpNet]> = network.iter().map(|network| network.parse().unwrap()).collect();
+            let grants = grants.iter().map(|grant| OutgoingGrant::parse(grant).unwrap());
+            grants.map(|grant| OutgoingGrant { networks: networks.clone(), ..grant }).collect()
         };
         let ceilings = BudgetCeilings::default();
         let second = Duration::from_secs(1);
@@ -130,7 +173,16 @@ mod tests {
             DeploymentManifest { environment: pairs(&[("secrets", ""), ("a", "bc")]), ..base.clone() },
             DeploymentManifest { secrets: references(&[("a", "bc")]), ..base.clone() },
             DeploymentManifest { secrets: references(&[("ab", "c")]), ..base.clone() },
-            DeploymentManifest { secrets: references(&[("a", "bd")]), ..base },
+            DeploymentManifest { secrets: references(&[("a", "bd")]), ..base.clone() },
+            DeploymentManifest { http: http(&["a/b"], HttpAuthentication::Open), ..base.clone() },
+            DeploymentManifest { http: http(&["a/b"], HttpAuthentication::Bearer), ..base.clone() },
+            DeploymentManifest { http: http(&["a/b", "a/c"], HttpAuthentication::Open), ..base.clone() },
+            DeploymentManifest { http: http(&["*.a/b"], HttpAuthentication::Open), ..base.clone() },
+            DeploymentManifest { outgoing: outgoing(&["http://a"], None), ..base.clone() },
+            DeploymentManifest { outgoing: outgoing(&["https://a"], None), ..base.clone() },
+            DeploymentManifest { outgoing: outgoing(&["https://a:1"], None), ..base.clone() },
+            DeploymentManifest { outgoing: outgoing(&["https://a"], Some("10.0.0.0/8")), ..base.clone() },
+            DeploymentManifest { outgoing: outgoing(&["https://a", "https://b"], None), ..base },
         ];
         let ids: std::collections::BTreeSet<_> = others.iter().map(revision_id).collect();
         assert_eq!(ids.len(), others.len());

@@ -3,7 +3,9 @@
 //! Invariant: a change makes another view and leaves this one as it is. The two share all but the nodes on the way
 //! to what changed.
 
+mod check;
 mod explain;
+mod http;
 mod page;
 mod resolve;
 mod restore;
@@ -21,7 +23,9 @@ use crate::release::Release;
 use crate::revision::revision_id;
 use crate::share::Policies;
 
+use check::{check, expect};
 pub use explain::Explained;
+use http::HttpRules;
 pub use page::{DeploymentCursor, DeploymentPage, PageBounds};
 pub use restore::Restored;
 use service::Service;
@@ -92,6 +96,7 @@ pub struct CatalogView {
     generation: u64,
     deployments: usize,
     tenants: HashTrieMapSync<TenantId, Services, Hasher>,
+    http: HttpRules,
     hasher: Hasher,
     limits: CatalogLimits,
 }
@@ -102,7 +107,8 @@ impl CatalogView {
     pub fn empty(limits: CatalogLimits) -> Self {
         let hasher = Hasher::default();
         let tenants = HashTrieMapSync::new_with_hasher_and_ptr_kind(hasher.clone());
-        Self { generation: 0, deployments: 0, tenants, hasher, limits }
+        let http = HttpRules::new(&hasher);
+        Self { generation: 0, deployments: 0, tenants, http, hasher, limits }
     }
 
     /// How many deployments there are.
@@ -148,6 +154,10 @@ impl CatalogView {
         let generation = self.next_generation()?;
         let deployment = Arc::new(self.deployment(manifest, release, generation, policies));
         let mut next = Self { generation, ..self.clone() };
+        if let Some(replaced) = &replaced {
+            next.http.take(replaced);
+        }
+        next.http.put(&deployment)?;
         next.put(deployment.clone());
         Ok((next, Applied { deployment, replaced }))
     }
@@ -164,6 +174,7 @@ impl CatalogView {
         };
         let generation = self.next_generation()?;
         let mut next = Self { generation, ..self.clone() };
+        next.http.take(&deployment);
         next.take(&deployment);
         Ok((next, Deleted { generation, deployment }))
     }
@@ -211,7 +222,7 @@ impl CatalogView {
             imports: manifest.imports,
             environment: manifest.environment,
             secrets: manifest.secrets,
-            outgoing: Box::default(),
+            outgoing: manifest.outgoing,
         };
         let policy = policies.share(RevisionPolicy { admission, execution });
         let known = self.tenants.get_key_value(&manifest.tenant);
@@ -225,6 +236,7 @@ impl CatalogView {
             revision,
             generation,
             weight: manifest.weight,
+            http: (!manifest.http.routes.is_empty()).then(|| Arc::new(manifest.http)),
         }
     }
 
@@ -259,31 +271,5 @@ impl CatalogView {
             self.tenants.remove_mut(&deployment.tenant);
         }
         self.deployments -= 1;
-    }
-}
-
-/// Whether the parts of an apply go together.
-fn check(manifest: &DeploymentManifest, release: &Release) -> Result<(), ChangeRefusal> {
-    if manifest.deployment.as_str() == latent_core::id::DEFAULT_ROUTE {
-        return Err(ChangeRefusal::ReservedId);
-    }
-    if manifest.release != release.digest() {
-        return Err(ChangeRefusal::OtherRelease { named: manifest.release, given: release.digest() });
-    }
-    Ok(())
-}
-
-/// Whether a deployment is at the generation that a change expects.
-fn expect(
-    expected: Option<u64>,
-    found: Option<&Arc<Deployment>>,
-    deployment: &DeploymentId,
-) -> Result<(), ChangeRefusal> {
-    let found = found.map_or(0, |deployment| deployment.generation);
-    match expected {
-        Some(expected) if expected != found => {
-            Err(ChangeRefusal::GenerationConflict { deployment: deployment.clone(), expected, found })
-        }
-        _ => Ok(()),
     }
 }

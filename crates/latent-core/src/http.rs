@@ -3,6 +3,10 @@
 //! Invariant: hosts are lower-case without a trailing dot, and match whole labels alone; a path prefix matches whole
 //! segments alone.
 
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
 use std::fmt;
 
 use ipnet::IpNet;
@@ -11,6 +15,8 @@ use ipnet::IpNet;
 pub const HOST_BYTES_MAX: usize = 253;
 /// The longest path prefix of a route, in bytes.
 pub const ROUTE_PATH_BYTES_MAX: usize = 1024;
+/// The most segments of a route's path prefix.
+pub const ROUTE_SEGMENTS_MAX: usize = 32;
 /// The most routes of one deployment.
 pub const ROUTES_MAX: usize = 32;
 /// The most outgoing grants of one deployment.
@@ -83,22 +89,77 @@ pub fn canonical_host(text: &str) -> Option<Box<str>> {
     text.split('.').all(label).then(|| text.to_ascii_lowercase().into())
 }
 
+/// The one way in which a route's path prefix is written: without the `/` at its end, `/` itself aside. `None` for what
+/// is no prefix: one that does not begin with `/`, has more than [`ROUTE_PATH_BYTES_MAX`] bytes or
+/// [`ROUTE_SEGMENTS_MAX`] segments, an empty segment, the segment `.` or `..`, or a character that a request's path has
+/// only in its percent-encoding, `%` itself among them.
+#[must_use]
+pub fn canonical_prefix(text: &str) -> Option<Box<str>> {
+    let below = text.strip_prefix('/').filter(|_| text.len() <= ROUTE_PATH_BYTES_MAX)?;
+    let below = below.strip_suffix('/').unwrap_or(below);
+    if below.is_empty() {
+        return (text == "/").then(|| "/".into());
+    }
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte);
+    let segment = |segment: &str| !matches!(segment, "" | "." | "..") && segment.bytes().all(fits);
+    let few = below.split('/').count() <= ROUTE_SEGMENTS_MAX;
+    (few && below.split('/').all(segment)).then(|| format!("/{below}").into())
+}
+
+/// The segments of a path: what is between its slashes. A percent-encoded character is the character, so that a request
+/// cannot get around a rule by writing it differently; what stands for no text stays as it is. None of a path that does
+/// not begin with `/`, and none of `/`.
+pub fn path_segments(path: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let below = path.strip_prefix('/').filter(|below| !below.is_empty());
+    below.into_iter().flat_map(|below| below.split('/')).map(decoded)
+}
+
+fn decoded(segment: &str) -> Cow<'_, str> {
+    if !segment.contains('%') {
+        return segment.into();
+    }
+    let mut rest = segment.as_bytes();
+    let mut bytes = Vec::with_capacity(rest.len());
+    while let [first, after @ ..] = rest {
+        let byte = if *first == b'%' { encoded(after) } else { None };
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8(bytes).map_or(Cow::Borrowed(segment), Cow::Owned)
+}
+
+/// The byte for which the two hexadecimal digits at the beginning stand.
+fn encoded(digits: &[u8]) -> Option<u8> {
+    let digit = |at: usize| digits.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+    u8::try_from(digit(0)? << 4 | digit(1)?).ok()
+}
+
 /// Requests that a deployment answers: those to a host, below a path.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct HttpRoute {
     /// The hosts.
     pub host: HostPattern,
-    /// The path prefix: begins with `/` and ends with none, except that `/` alone is every path. It matches itself and
-    /// whatever follows it after a `/`.
+    /// The path prefix as [`canonical_prefix`] writes it: begins with `/` and ends with none, except that `/` alone is
+    /// every path. It matches itself and whatever follows it after a `/`.
     pub path: Box<str>,
 }
 
 impl HttpRoute {
-    /// Whether `path`, without its query, is below the prefix.
+    /// Reads `host/path`; `host` alone is every path there, and `/path` alone is that of any host. `None` where
+    /// [`HostPattern::parse`] or [`canonical_prefix`] has none.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let at = text.find('/').unwrap_or(text.len());
+        let (host, path) = text.split_at(at);
+        let host = if host.is_empty() && !path.is_empty() { HostPattern::Any } else { HostPattern::parse(host)? };
+        Some(Self { host, path: if path.is_empty() { "/".into() } else { canonical_prefix(path)? } })
+    }
+
+    /// Whether `path`, without its query, is below the prefix, segment by segment as [`path_segments`] has them.
     #[must_use]
     pub fn covers(&self, path: &str) -> bool {
-        &*self.path == "/"
-            || path.strip_prefix(&*self.path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        let mut segments = path_segments(path);
+        path_segments(&self.path).all(|wanted| segments.next().is_some_and(|segment| segment == wanted))
     }
 }
 
@@ -126,6 +187,12 @@ impl HttpAuthentication {
             Self::Open => "open",
             Self::Bearer => "bearer",
         }
+    }
+
+    /// What is called `name`.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Open, Self::Bearer].into_iter().find(|known| known.as_str() == name)
     }
 }
 
@@ -157,6 +224,12 @@ impl OutgoingScheme {
         }
     }
 
+    /// What is written `text`.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Http, Self::Https].into_iter().find(|known| known.as_str() == text)
+    }
+
     /// The port that a request has that names none.
     #[must_use]
     pub const fn default_port(self) -> u16 {
@@ -169,7 +242,7 @@ impl OutgoingScheme {
 
 /// Requests that a guest may make. Addresses that are not public (loopback, private, link-local, shared, metadata, and
 /// what maps to them) are refused even so, unless they are in one of the networks.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OutgoingGrant {
     /// The scheme.
     pub scheme: OutgoingScheme,
@@ -187,64 +260,32 @@ impl OutgoingGrant {
     pub fn covers(&self, scheme: OutgoingScheme, host: &str, port: u16) -> bool {
         self.scheme == scheme && self.port.unwrap_or(scheme.default_port()) == port && self.host.matches(host)
     }
+
+    /// Reads `scheme://host` or `scheme://host:port`, a grant without networks. The scheme's own port is no port. `None`
+    /// for anything else, a port of zero and a path among it.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (scheme, authority) = text.split_once("://")?;
+        let scheme = OutgoingScheme::parse(scheme)?;
+        let digits = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) if digits(port) => (host, Some(port.parse().ok().filter(|port| *port != 0)?)),
+            _ => (authority, None),
+        };
+        Some(Self::new(scheme, HostPattern::parse(host)?, port))
+    }
+
+    /// A grant without networks.
+    #[must_use]
+    pub fn new(scheme: OutgoingScheme, host: HostPattern, port: Option<u16>) -> Self {
+        Self { scheme, host, port: port.filter(|port| *port != scheme.default_port()), networks: Box::default() }
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_have_one_form_and_what_is_none_has_no_form() {
-        for (text, form) in [
-            ("Example.COM", "example.com"),
-            ("example.com.", "example.com"),
-            ("127.0.0.1", "127.0.0.1"),
-            ("[::0001]", "[::1]"),
-            ("under_score", "under_score"),
-        ] {
-            assert_eq!(canonical_host(text).as_deref(), Some(form), "{text}");
-        }
-        let long = "a.".repeat(127) + "aa";
-        for text in ["", ".", "a..b", "a:80", "u@a", "[::1", "::1", "a b", "ä.de", "a/b", "*.a", &long, &"a".repeat(64)]
-        {
-            assert_eq!(canonical_host(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn patterns_match_whole_labels() {
-        let under = HostPattern::parse("*.Example.com").unwrap();
-        assert!(under.matches("a.example.com") && under.matches("a.b.example.com"));
-        for host in ["example.com", "aexample.com", ".example.com", "example.com.evil"] {
-            assert!(!under.matches(host), "{host}");
-        }
-        let exact = HostPattern::parse("example.com").unwrap();
-        assert!(exact.matches("example.com") && !exact.matches("a.example.com"));
-        assert!(HostPattern::parse("*").unwrap().matches("anything"));
-        for text in ["*.", "**", "*a", "*.*.a", "a.*", "*.[::1]", ""] {
-            assert_eq!(HostPattern::parse(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn prefixes_match_whole_segments() {
-        let route = |path: &str| HttpRoute { host: HostPattern::Any, path: path.into() };
-        assert!(route("/").covers("/") && route("/").covers("/a/b"));
-        assert!(route("/a").covers("/a") && route("/a").covers("/a/") && route("/a").covers("/a/b"));
-        assert!(!route("/a").covers("/ab") && !route("/a").covers("/") && !route("/a/b").covers("/a"));
-    }
-
-    #[test]
-    fn a_grant_without_a_port_is_for_that_of_its_scheme() {
-        let grant = |port| OutgoingGrant {
-            scheme: OutgoingScheme::Https,
-            host: HostPattern::Any,
-            port,
-            networks: Box::default(),
-        };
-        assert!(grant(None).covers(OutgoingScheme::Https, "a", 443));
-        assert!(!grant(None).covers(OutgoingScheme::Https, "a", 8443));
-        assert!(grant(Some(8443)).covers(OutgoingScheme::Https, "a", 8443));
-        assert!(!grant(None).covers(OutgoingScheme::Http, "a", 443));
+impl fmt::Display for OutgoingGrant {
+    /// Scheme, host and port, as [`parse`](Self::parse) reads them; the networks are left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme.as_str(), self.host)?;
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
     }
 }

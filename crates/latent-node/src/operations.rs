@@ -91,6 +91,8 @@ pub struct UsageSum {
     pub peak_memory_bytes: u64,
     /// Bytes of log records.
     pub log_bytes: u64,
+    /// HTTP requests that guests made, refused ones included.
+    pub outbound_requests: u64,
     /// Bytes of payloads.
     pub bytes_in: u64,
     /// Bytes of results and declared errors.

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latent_catalog::{CapsuleManifest, Deployment, DeploymentManifest, ManifestLimits, Release, Weight};
+use latent_core::http::HttpIngress;
 use latent_core::{
     BudgetCeilings, DeploymentId, Environment, ImportGrant, SecretReferences, ServiceName, Sha256Digest, TenantId,
 };
@@ -177,12 +178,16 @@ pub(crate) fn deployment(deployment: &Deployment) -> Vec<u8> {
         value.text(name);
         value.text(text);
     });
-    // Only where there are any: a record without secrets is what it was before there were secrets.
-    if !policy.execution.secrets.is_empty() {
+    let http = deployment.http().is_some() || !policy.execution.outgoing.is_empty();
+    // Only where there are any: a record without secrets and HTTP is what it was before there were such.
+    if http || !policy.execution.secrets.is_empty() {
         value.list(policy.execution.secrets.iter(), |value, (variable, secret)| {
             value.text(variable);
             value.text(secret);
         });
+    }
+    if let Some(json) = http.then(|| deployment.manifest().http_json()).flatten() {
+        value.text(&json);
     }
     value.finish()
 }
@@ -206,10 +211,26 @@ pub(crate) fn read_deployment(names: &mut Names, key: &[u8], value: &[u8]) -> Re
     } else {
         value.list(|value| Ok((value.text()?.into(), value.text()?.into())))?
     };
+    let http = if value.is_empty() { None } else { Some(value.text()?) };
     value.finish()?;
-    let (environment, secrets) = (Environment::new(environment), SecretReferences::new(secrets));
-    let manifest =
-        DeploymentManifest { tenant, service, deployment, release, weight, ceilings, imports, environment, secrets };
+    let manifest = DeploymentManifest {
+        tenant,
+        service,
+        deployment,
+        release,
+        weight,
+        ceilings,
+        imports,
+        environment: Environment::new(environment),
+        secrets: SecretReferences::new(secrets),
+        http: HttpIngress::default(),
+        outgoing: Box::default(),
+    };
+    let manifest = match http {
+        Some(json) => manifest.with_http_json(json, &unlimited()),
+        None => Ok(manifest),
+    };
+    let manifest = manifest.map_err(|_| Malformed("what a deployment says of HTTP does not read"))?;
     Ok(DeploymentRecord { manifest, generation })
 }
 

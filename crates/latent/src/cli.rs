@@ -238,8 +238,8 @@ JSON output, one object for each activation in the order in which they end:
                      dependency-failed or state-conflict
   media_type         only with application/octet-stream: the result is the base64 string of the bytes
   result | declared_error | error {code, message, retryable, details [{kind, fields}]}
-  consumption        {fuel, peak_memory_bytes, wall_time_micros, log_bytes}; the time is that in the cell, without the wait,
-                     and the fuel of a guest that was stopped may fall short by up to 1000000
+  consumption        {fuel, peak_memory_bytes, wall_time_micros, log_bytes, outbound_requests}; the time is that in the
+                     cell, without the wait, and the fuel of a guest that was stopped may fall short by up to 1000000
   revision           what was called: a digest of the component and its service, which has the name of the file
   release            the component's SHA-256, which latent check prints as digest
   phases             [{sequence, phase, terminal, at_micros, at}]: received, resolved, admitted, queued, materializing,

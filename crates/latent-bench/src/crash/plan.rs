@@ -1,5 +1,6 @@
 //! The changes that a worker makes: a sequence that follows from its seed alone.
 
+use latent_core::http::HttpIngress;
 use latent_core::{
     BudgetCeilings, DeploymentId, Environment, ImportGrant, SecretReferences, ServiceName, Sha256Digest, TenantId,
 };
@@ -73,6 +74,8 @@ impl Plan {
             imports: ImportGrant::Standard,
             environment: Environment::default(),
             secrets: SecretReferences::default(),
+            http: HttpIngress::default(),
+            outgoing: Box::default(),
         }
     }
 

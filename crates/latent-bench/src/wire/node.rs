@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use latent_activation::{LocalActivationJournal, LocalActivationJournalConfig, RandomActivationIdSource};
 use latent_catalog::{DeploymentManifest, Weight};
+use latent_core::http::HttpIngress;
 use latent_core::{
     BudgetCeilings, CellClass, DeploymentId, Environment, ImportGrant, NodeId, SecretReferences, ServiceName,
     SystemWallClock, TenantId, Threading, WallClock,
@@ -161,6 +162,8 @@ fn deploy(storage: &Storage, guest: &str) {
         imports: ImportGrant::Standard,
         environment: Environment::default(),
         secrets: SecretReferences::default(),
+        http: HttpIngress::default(),
+        outgoing: Box::default(),
     };
     storage.apply(manifest, None).expect("a deployment within the bounds");
 }

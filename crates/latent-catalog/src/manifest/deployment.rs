@@ -1,5 +1,6 @@
 //! The deployment manifest: which release runs under which name, how much of the traffic it gets, what it may use.
 
+use latent_core::http::{HttpIngress, OutgoingGrant};
 use latent_core::id::DEFAULT_ROUTE;
 use latent_core::secret::SECRETS_MAX;
 use latent_core::{
@@ -9,10 +10,21 @@ use serde_json::{Map, Value};
 
 use super::json::{self, Json, Path, Quoted};
 use super::read::{self, Object};
-use super::{ManifestError, ManifestLimits, capsule, ceilings, names};
+use super::{ManifestError, ManifestLimits, capsule, ceilings, http, names};
 
-const KEYS: [&str; 9] =
-    ["tenant", "service", "deployment", "release", "weight", "ceilings", "imports", "environment", "secrets"];
+const KEYS: [&str; 11] = [
+    "tenant",
+    "service",
+    "deployment",
+    "release",
+    "weight",
+    "ceilings",
+    "imports",
+    "environment",
+    "secrets",
+    http::INGRESS,
+    http::OUTGOING,
+];
 
 /// The weight of a deployment whose manifest names none.
 pub const WEIGHT_DEFAULT: u16 = 100;
@@ -65,6 +77,10 @@ pub struct DeploymentManifest {
     pub environment: Environment,
     /// Which of its tenant's secrets it sees beside that, under which variables.
     pub secrets: SecretReferences,
+    /// Which HTTP requests lead to its service, and who may make them.
+    pub http: HttpIngress,
+    /// Which HTTP requests its guests may make. Sorted, each scheme, host and port once.
+    pub outgoing: Box<[OutgoingGrant]>,
 }
 
 impl DeploymentManifest {
@@ -89,6 +105,7 @@ impl DeploymentManifest {
         let mut object = Object::open(json::parse(bytes, limits)?, &path, &KEYS)?;
         let environment = object.optional("environment", environment)?.unwrap_or_default();
         let secrets = object.optional("secrets", |json, path| secrets(json, path, &environment))?;
+        let (http, outgoing) = http::read(&mut object)?;
         Ok(Self {
             tenant: match (object.optional("tenant", tenant_id)?, otherwise) {
                 (Some(named), _) => named,
@@ -105,6 +122,8 @@ impl DeploymentManifest {
                 .map_or(ImportGrant::Standard, |names| ImportGrant::Only(names.into())),
             environment,
             secrets: secrets.unwrap_or_default(),
+            http,
+            outgoing,
         })
     }
 
@@ -133,7 +152,26 @@ impl DeploymentManifest {
             let references = self.secrets.iter().map(|(variable, secret)| (variable.to_owned(), secret.into()));
             put("secrets", Value::Object(references.collect()));
         }
+        object.extend(http::write(&self.http, &self.outgoing));
         Value::Object(object).to_string()
+    }
+
+    /// The keys `http` and `outgoing` of the canonical form alone; `None` where it has neither.
+    #[must_use]
+    pub fn http_json(&self) -> Option<String> {
+        let object = http::write(&self.http, &self.outgoing);
+        (!object.is_empty()).then(|| Value::Object(object).to_string())
+    }
+
+    /// The manifest with `http` and `outgoing` as [`http_json`](Self::http_json) wrote them.
+    ///
+    /// # Errors
+    /// As [`from_json`](Self::from_json).
+    pub fn with_http_json(self, json: &str, limits: &ManifestLimits) -> Result<Self, ManifestError> {
+        let path = Path::Root;
+        let mut object = Object::open(json::parse(json.as_bytes(), limits)?, &path, &http::KEYS)?;
+        let (http, outgoing) = http::read(&mut object)?;
+        Ok(Self { http, outgoing, ..self })
     }
 }
 

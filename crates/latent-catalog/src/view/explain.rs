@@ -51,7 +51,7 @@ impl CatalogView {
     /// As there.
     pub fn explain(&self, request: &RouteRequest<'_>) -> Result<Explained, PlatformError> {
         let RouteRequest { tenant, service, route, target, .. } = *request;
-        let offers = |deployment: &Arc<Deployment>| deployment.release.surface().signature(target).is_some();
+        let offers = |deployment: &Arc<Deployment>| deployment.release.surface().offers(target);
         let candidates = self.candidates(tenant, service, route)?;
         let candidates: Vec<_> = candidates.map(|deployment| (Arc::clone(deployment), offers(deployment))).collect();
         let eligible = || candidates.iter().filter(|(_, eligible)| *eligible).map(|(one, _)| (one.weight, one.clone()));

@@ -143,6 +143,12 @@ fn row_bytes(row: &Deployment) -> usize {
         ImportGrant::Standard => 0,
         ImportGrant::Only(names) => names.iter().map(|name| name.len() + 3).sum(),
     };
+    let grants = execution.outgoing.iter().map(|grant| {
+        let networks: usize = grant.networks.iter().map(|network| network.to_string().len() + 3).sum();
+        grant.to_string().len() + networks + if networks == 0 { 3 } else { 48 }
+    });
+    let grants: usize = grants.sum();
+    let routes: usize = row.http().map_or(0, |http| http.routes.iter().map(|route| route.to_string().len() + 3).sum());
     let names = row.tenant.as_str().len() + row.service.as_str().len() + row.id.as_str().len();
-    ROW_BYTES + names + variables + secrets + imports
+    ROW_BYTES + names + variables + secrets + imports + grants + routes
 }

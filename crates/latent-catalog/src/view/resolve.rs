@@ -8,7 +8,7 @@ use latent_core::{PlatformError, ResolvedRevision, RevisionPolicy};
 
 use super::CatalogView;
 use crate::deployment::Deployment;
-use crate::port::{ActivationCatalog, RevisionPolicySource, RouteRequest, RouteResolver};
+use crate::port::{ActivationCatalog, HttpService, RevisionPolicySource, RouteRequest, RouteResolver};
 use crate::refusal::RouteRefusal;
 use crate::select::select;
 
@@ -45,5 +45,9 @@ impl RevisionPolicySource for CatalogView {
 impl ActivationCatalog for CatalogView {
     fn generation(&self) -> u64 {
         self.generation
+    }
+
+    fn http_route(&self, host: &str, path: &str) -> Option<HttpService> {
+        self.http.find(host, path).cloned()
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{CatalogLimits, CatalogView, check};
+use super::check::check;
+use super::{CatalogLimits, CatalogView};
 use crate::manifest::DeploymentManifest;
 use crate::refusal::RestoreRefusal;
 use crate::release::Release;
@@ -39,6 +40,7 @@ impl CatalogView {
             }
             let before = view.len();
             let deployment = Arc::new(view.deployment(manifest, release, written, &mut policies));
+            view.http.put(&deployment).map_err(RestoreRefusal::Invalid)?;
             view.put(deployment.clone());
             if view.len() == before {
                 let (tenant, service) = (deployment.tenant.clone(), deployment.service.clone());

@@ -1,9 +1,10 @@
 //! What a dormant deployment costs in memory, and what a change beside many leaves behind.
 
-use latent_catalog::Catalog;
+use latent_catalog::{Catalog, DeploymentManifest};
+use latent_core::http::HttpAuthentication;
 
 use crate::allocations::held;
-use crate::support::{apply_of, delete_of, empty, manifest, plain};
+use crate::support::{apply_of, delete_of, empty, handler, http, manifest, plain};
 
 const DEPLOYMENTS: i64 = 10_000;
 /// Resident bytes of one deployment among many, its name of 14 bytes and that of its service included.
@@ -34,9 +35,11 @@ fn a_dormant_deployment_costs_at_most_four_hundred_bytes() {
 
 #[test]
 fn applying_and_deleting_again_and_again_holds_no_more_than_before() {
-    let (catalog, release) = (many(), plain());
+    let (catalog, release) = (many(), handler("handler"));
     let change = || {
-        let _applied = catalog.apply(apply_of(manifest("acme", "service-000007", "extra"), release.clone())).unwrap();
+        let http = http(&["a.example.com/a/b", "*.example.com", "*/a"], HttpAuthentication::Open);
+        let extra = DeploymentManifest { http, ..manifest("acme", "service-000007", "extra") };
+        let _applied = catalog.apply(apply_of(extra, release.clone())).unwrap();
         let _deleted = catalog.delete(&delete_of("acme", "service-000007", "extra")).unwrap();
     };
     change();

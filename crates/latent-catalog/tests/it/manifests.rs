@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use latent_catalog::{CapsuleManifest, DeploymentManifest, ManifestLimits, Release, WEIGHT_DEFAULT};
+use latent_core::http::HttpIngress;
 use latent_core::{
     BudgetCeilings, Environment, FunctionTarget, ImportGrant, PlatformErrorCode, SecretReferences, Sha256Digest,
     Threading,
@@ -34,6 +35,8 @@ fn a_short_deployment_manifest_has_the_documented_defaults() {
         imports: ImportGrant::Standard,
         environment: Environment::default(),
         secrets: SecretReferences::default(),
+        http: HttpIngress::default(),
+        outgoing: Box::default(),
     };
     assert_eq!(manifest, defaults);
 }
@@ -127,6 +130,8 @@ proptest! {
             imports: imports.map_or(ImportGrant::Standard, |names| ImportGrant::Only(names.into())),
             environment,
             secrets,
+            http: HttpIngress::default(),
+            outgoing: Box::default(),
         };
         prop_assert_eq!(read(&manifest.to_json()), manifest);
     }

@@ -7,7 +7,7 @@ use latent_catalog::{
 };
 use latent_core::{PlatformError, PlatformErrorCode};
 
-use crate::support::{apply_of, delete_of, empty, manifest, plain, release, resolve, tenant};
+use crate::support::{apply_of, delete_of, empty, handler, manifest, plain, release, resolve, tenant};
 
 fn restored(id: &str, generation: u64) -> Restored {
     Restored { manifest: manifest("acme", "text", id), release: plain(), generation }
@@ -59,6 +59,23 @@ fn a_deployment_that_cannot_have_been_written_is_refused() {
     assert_eq!(reserved, RestoreRefusal::Invalid(ChangeRefusal::ReservedId));
     let other = Restored { release: release("other", &["run"]), ..restored("blue", 1) };
     assert!(matches!(restore(vec![other]), RestoreRefusal::Invalid(ChangeRefusal::OtherRelease { .. })));
+}
+
+#[test]
+fn routes_that_cannot_have_been_together_are_refused() {
+    let route = |service: &str, id: &str, generation| Restored {
+        manifest: latent_catalog::DeploymentManifest {
+            http: crate::support::http(&["a/b"], latent_core::http::HttpAuthentication::Open),
+            release: handler("handler").digest(),
+            ..manifest("acme", service, id)
+        },
+        release: handler("handler"),
+        generation,
+    };
+    let restore = |rows| CatalogView::restore(5, rows, CatalogLimits::default());
+    assert!(restore([route("text", "blue", 1), route("text", "green", 2)]).is_ok());
+    let refusal = restore([route("text", "blue", 1), route("mail", "blue", 2)]).unwrap_err();
+    assert!(matches!(refusal, RestoreRefusal::Invalid(ChangeRefusal::HttpRouteTaken { .. })), "{refusal:?}");
 }
 
 #[test]

@@ -6,6 +6,8 @@ use latent_catalog::{
     Apply, CapsuleManifest, Catalog, CatalogLimits, CatalogView, Delete, DeploymentManifest, Release, RouteRequest,
     RouteResolver, Weight,
 };
+use latent_core::contract::HTTP_HANDLER_CONTRACT;
+use latent_core::http::{HttpAuthentication, HttpIngress, HttpRoute};
 use latent_core::{
     ActivationId, BudgetCeilings, ContractSurface, DeploymentId, Environment, FunctionSignature, FunctionTarget,
     ImportGrant, PlatformError, ResolvedRevision, RouteName, SecretReferences, ServiceName, Sha256Digest, TenantId,
@@ -59,12 +61,31 @@ pub fn manifest(tenant_id: &str, service_name: &str, id: &str) -> DeploymentMani
         imports: ImportGrant::Standard,
         environment: Environment::default(),
         secrets: SecretReferences::default(),
+        http: HttpIngress::default(),
+        outgoing: Box::default(),
     }
 }
 
 /// A release that exports `run`.
 pub fn plain() -> Arc<Release> {
     release("plain", &["run"])
+}
+
+/// The release of a component that exports `run` and an HTTP handler.
+pub fn handler(name: &str) -> Arc<Release> {
+    let mut surface = surface(&["run"]);
+    let contract = format!("{HTTP_HANDLER_CONTRACT}@0.2.3").into();
+    surface.refused.push((FunctionTarget { contract, function: "handle".into() }, "it takes a handle".into()));
+    let release = Release::new(Sha256Digest::of(name.as_bytes()), &surface, &CapsuleManifest::default());
+    Arc::new(release.expect("an empty manifest offers what there is"))
+}
+
+/// Routes, each as `host/path`.
+pub fn http(routes: &[&str], authentication: HttpAuthentication) -> HttpIngress {
+    let mut routes: Vec<_> =
+        routes.iter().map(|route| HttpRoute::parse(route).expect("a test's route is one")).collect();
+    routes.sort();
+    HttpIngress { routes: routes.into(), authentication }
 }
 
 pub fn empty() -> Catalog {

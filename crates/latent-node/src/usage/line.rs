@@ -86,6 +86,7 @@ impl Entry {
             peak_memory_bytes: self.consumption.peak_memory_bytes,
             wall_micros: u64::try_from(self.consumption.wall_time.as_micros()).unwrap_or(u64::MAX),
             log_bytes: self.consumption.log_bytes,
+            outbound_requests: self.consumption.outbound_requests,
             bytes_in: self.bytes.0,
             bytes_out: self.bytes.1,
         };
@@ -147,6 +148,7 @@ struct Written<'a> {
     peak_memory_bytes: u64,
     wall_micros: u64,
     log_bytes: u64,
+    outbound_requests: u64,
     bytes_in: u64,
     bytes_out: u64,
 }
@@ -168,6 +170,9 @@ pub(super) struct Read<'a> {
     pub(super) peak_memory_bytes: u64,
     pub(super) wall_micros: u64,
     pub(super) log_bytes: u64,
+    /// Lines of a version that knew no such requests have none.
+    #[serde(default)]
+    pub(super) outbound_requests: u64,
     pub(super) bytes_in: u64,
     pub(super) bytes_out: u64,
 }

@@ -111,6 +111,7 @@ impl OfService {
         sum.wall_time = sum.wall_time.saturating_add(Duration::from_micros(read.wall_micros));
         sum.peak_memory_bytes = sum.peak_memory_bytes.max(read.peak_memory_bytes);
         sum.log_bytes = sum.log_bytes.saturating_add(read.log_bytes);
+        sum.outbound_requests = sum.outbound_requests.saturating_add(read.outbound_requests);
         sum.bytes_in = sum.bytes_in.saturating_add(read.bytes_in);
         sum.bytes_out = sum.bytes_out.saturating_add(read.bytes_out);
         count(&mut self.ended, &read.state);

@@ -60,7 +60,7 @@ fn end(log: &UsageLog, tenant: &str, service: &str, seconds: u64, outcome: &Acti
             peak_memory_bytes: 100 + seconds,
             wall_time: Duration::from_micros(7),
             log_bytes: 3,
-            outbound_requests: 0,
+            outbound_requests: 4,
         },
         progress: &progress,
         bytes_in: 5,
@@ -92,10 +92,25 @@ fn a_line_says_who_what_when_how_it_ended_and_what_it_cost() {
          \"received\":\"2001-09-09T01:46:40.000000Z\",\"queued\":\"2001-09-09T01:46:40.300000Z\",\
          \"started\":\"2001-09-09T01:46:40.500000Z\",\"ended\":\"2001-09-09T01:46:42.000000Z\",\
          \"state\":\"deadline-exceeded\",\"error\":\"deadline-exceeded\",\"limit\":\"deadline\",\"fuel\":10,\
-         \"peak_memory_bytes\":100,\"wall_micros\":7,\"log_bytes\":3,\"bytes_in\":5,\"bytes_out\":6}}"
+         \"peak_memory_bytes\":100,\"wall_micros\":7,\"log_bytes\":3,\"outbound_requests\":4,\
+         \"bytes_in\":5,\"bytes_out\":6}}"
     );
     assert_eq!(lines(directory.path()), [wanted]);
     assert_eq!(log.snapshot(), UsageLogSnapshot { written: 1, dropped: 0, failures: 0 });
+}
+
+#[test]
+fn a_line_that_knows_no_outgoing_requests_is_summed_all_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = open(directory.path(), &config());
+    end(&log, "t", "s", 0, &returned());
+    assert!(log.close(WATCHDOG));
+    let file = directory.path().join(file_name(numbers(directory.path()).unwrap()[0]));
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("\"outbound_requests\":4,"), "{text}");
+    fs::write(&file, text.replace("\"outbound_requests\":4,", "")).unwrap();
+    let (sums, missing) = sum(directory.path(), &UsageQuery::default()).unwrap();
+    assert_eq!((sums[0].activations, sums[0].outbound_requests, missing), (1, 0, 0));
 }
 
 #[test]
@@ -115,6 +130,7 @@ fn sums_are_by_tenant_and_service_within_the_time_asked_for() {
     let first = &sums[0];
     assert_eq!((first.fuel, first.peak_memory_bytes, first.wall_time), (20, 101, Duration::from_micros(14)));
     assert_eq!((first.log_bytes, first.bytes_in, first.bytes_out), (6, 10, 12));
+    assert_eq!(first.outbound_requests, 8);
     assert_eq!(first.ended, [("completed".to_owned(), 1), ("deadline-exceeded".to_owned(), 1)]);
     assert_eq!(first.limited, [("deadline".to_owned(), 1)]);
     // Each ended two seconds after it was received.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latent_catalog::{Apply, CapsuleManifest, Delete, DeploymentManifest, Release, Weight};
+use latent_core::http::HttpIngress;
 use latent_core::{
     BudgetCeilings, ContractSurface, DeploymentId, Environment, FunctionSignature, FunctionTarget, ImportGrant,
     SecretReferences, ServiceName, Sha256Digest,
@@ -54,6 +55,8 @@ impl World {
             imports: ImportGrant::Standard,
             environment: Environment::default(),
             secrets: SecretReferences::default(),
+            http: HttpIngress::default(),
+            outgoing: Box::default(),
         };
         let release = Arc::new(release.map_err(|error| format!("a release: {error:?}"))?);
         let applied = self.node.catalog.apply(Apply { manifest, release, expected_generation: None });

@@ -1,10 +1,14 @@
 //! Deployments: durable generations, conflicts, and what readers see.
 
 use latent_catalog::{ActivationCatalog as _, Delete, DeploymentManifest, Weight};
-use latent_core::{BudgetCeilings, Environment, ImportGrant, PlatformErrorCode, SecretReferences};
+use latent_core::http::{HttpAuthentication, HttpIngress, HttpRoute, OutgoingGrant};
+use latent_core::{BudgetCeilings, DeploymentId, Environment, ImportGrant, PlatformErrorCode, SecretReferences};
+use std::path::Path;
 use std::time::Duration;
 
-use crate::support::{apply, delete, fresh, furnish, held, manifest, open, options_with, publish, tenant};
+use crate::support::{
+    ROOT, apply, delete, fresh, furnish, held, manifest, open, open_at, options_with, publish, tenant,
+};
 
 #[test]
 fn everything_about_a_deployment_survives_a_restart() {
@@ -21,6 +25,7 @@ fn everything_about_a_deployment_survives_a_restart() {
         imports: ImportGrant::Only(["wasi:clocks/monotonic-clock".into(), "wasi:io/streams".into()].into()),
         environment: Environment::new([("TOKEN".into(), "päss\nword".into()), ("EMPTY".into(), "".into())]),
         secrets: SecretReferences::new([("KEY".into(), "partner.key".into()), ("KEY2".into(), "other".into())]),
+        outgoing: ["http://a:8080", "https://*.example.com"].map(|text| OutgoingGrant::parse(text).unwrap()).into(),
         ..manifest("acme", "blue", "one")
     };
     let none = DeploymentManifest { imports: ImportGrant::Only([].into()), ..manifest("acme", "green", "one") };
@@ -35,6 +40,37 @@ fn everything_about_a_deployment_survives_a_restart() {
         let found = view.get(&expected.tenant, &expected.service, &expected.deployment).expect("it is there");
         assert_eq!(found.manifest(), expected);
         assert_eq!(found.revision(), revision);
+    }
+}
+
+#[test]
+fn http_routes_lead_to_the_same_services_after_a_restart_and_from_a_backup() {
+    let (disk, storage) = fresh();
+    publish(&storage, "acme", "web").expect("it is published");
+    let routes: [HttpRoute; 2] = ["api.example.com/v1", "*.example.com/"].map(|text| HttpRoute::parse(text).unwrap());
+    let http = HttpIngress { routes: routes.into(), authentication: HttpAuthentication::Bearer };
+    let blue = DeploymentManifest { http, ..manifest("acme", "blue", "web") };
+    let green = DeploymentManifest {
+        secrets: SecretReferences::new([("KEY".into(), "partner.key".into())]),
+        ..DeploymentManifest { deployment: DeploymentId::new("green").unwrap(), ..blue.clone() }
+    };
+    let applied = [&blue, &green].map(|manifest| storage.apply(manifest.clone(), Some(0)).expect("it is applied"));
+    let expected = storage.view().http_route("a.example.com", "/x").expect("a rule covers it");
+    storage.backup(Path::new("/backup")).expect("it is backed up");
+    drop(storage);
+    for root in [ROOT, "/backup"] {
+        let storage = open_at(&disk, root).expect("it opens again");
+        let view = storage.view();
+        assert_eq!(view.http_route("a.example.com", "/x").as_ref(), Some(&expected), "{root}");
+        for applied in &applied {
+            let found = view.get(&blue.tenant, &blue.service, applied.deployment.id()).expect("it is there");
+            assert_eq!(found.manifest(), applied.deployment.manifest());
+            assert_eq!(found.revision(), applied.deployment.revision());
+        }
+        delete(&storage, "acme", "blue").expect("it is deleted");
+        assert!(storage.view().http_route("a.example.com", "/x").is_some(), "the other one has the rule still");
+        delete(&storage, "acme", "green").expect("it is deleted");
+        assert_eq!(storage.view().http_route("a.example.com", "/x"), None);
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use latent_catalog::{Delete, DeploymentManifest, PageBounds, Weight};
+use latent_core::http::HttpIngress;
 use latent_core::{
     BudgetCeilings, ContractSurface, DeploymentId, Environment, FunctionSignature, FunctionTarget, ImportGrant,
     PlatformError, PlatformErrorCode, SecretReferences, ServiceName, Sha256Digest, TenantId,
@@ -20,7 +21,10 @@ pub const CONTRACT: &str = "example:text/analyze@1.0.0";
 pub const KINDS: [&str; 2] = ["note", "letter"];
 pub const TENANTS: [&str; 3] = ["acme", "umbrella", "initech"];
 
-/// Takes whatever begins with `component` and says that it exports `run` and imports a clock.
+const HANDLER_CONTRACT: &str = "wasi:http/incoming-handler@0.2.3";
+
+/// Takes whatever begins with `component` and says that it exports `run` and imports a clock; one that is called `web`
+/// has an HTTP handler too.
 #[derive(Debug, Default)]
 pub struct Scripted {
     pub inspections: AtomicU64,
@@ -33,10 +37,12 @@ impl ComponentInspector for Scripted {
             return Err(PlatformError::new(PlatformErrorCode::InvalidArgument, "the bytes are no component"));
         }
         let target = FunctionTarget { contract: CONTRACT.into(), function: "run".into() };
+        let handler = FunctionTarget { contract: HANDLER_CONTRACT.into(), function: "handle".into() };
+        let is_handler = bytes.starts_with(b"component web");
         Ok(ComponentInspection {
             surface: ContractSurface {
                 functions: vec![(target, FunctionSignature { params: vec![], result: None })],
-                refused: vec![],
+                refused: is_handler.then(|| (handler, "it takes a handle".into())).into_iter().collect(),
             },
             imports: vec![ImportName("wasi:clocks/monotonic-clock@0.2.6".into())],
             declared_memory_bytes: 1 << 16,
@@ -106,6 +112,8 @@ pub fn manifest(owner: &str, id: &str, name: &str) -> DeploymentManifest {
         imports: ImportGrant::Standard,
         environment: Environment::default(),
         secrets: SecretReferences::default(),
+        http: HttpIngress::default(),
+        outgoing: Box::default(),
     }
 }
 

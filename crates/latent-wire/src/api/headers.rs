@@ -20,6 +20,9 @@ pub const WALL_TIME_MICROS: HeaderName = HeaderName::from_static("latent-wall-ti
 /// Bytes of its log records.
 pub const LOG_BYTES: HeaderName = HeaderName::from_static("latent-log-bytes");
 
+/// HTTP requests that it made, refused ones included. Left out where there were none.
+pub const OUTBOUND_REQUESTS: HeaderName = HeaderName::from_static("latent-outbound-requests");
+
 const ESCAPED: &AsciiSet = &CONTROLS.add(b'%').add(b' ');
 
 impl About {
@@ -39,8 +42,10 @@ impl About {
                 (LOG_BYTES, HeaderValue::from(used.log_bytes)),
             ]
         });
+        let requests = self.consumption.map(|used| used.outbound_requests).filter(|requests| *requests > 0);
+        let requests = requests.map(|requests| (OUTBOUND_REQUESTS, HeaderValue::from(requests)));
         let named = [id.map(|id| (ACTIVATION_ID, id)), revision.map(|revision| (REVISION, revision))];
-        named.into_iter().flatten().chain(used.into_iter().flatten())
+        named.into_iter().flatten().chain(used.into_iter().flatten()).chain(requests)
     }
 }
 
@@ -71,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_is_no_header_and_everything_is_six() {
+    fn nothing_known_is_no_header_and_everything_is_seven() {
         assert_eq!(texts(&About::default()), []);
         let all = About {
             activation_id: ActivationId::new("a-1").ok(),
@@ -81,11 +86,13 @@ mod tests {
                 peak_memory_bytes: 2,
                 wall_time: Duration::from_nanos(3_999),
                 log_bytes: 4,
-                outbound_requests: 0,
+                outbound_requests: 5,
             }),
         };
         let values: Vec<_> = texts(&all).into_iter().map(|(_, value)| value).collect();
-        assert_eq!(values, ["a-1", &Sha256Digest::of(b"r").to_string(), "1", "2", "3", "4"]);
+        assert_eq!(values, ["a-1", &Sha256Digest::of(b"r").to_string(), "1", "2", "3", "4", "5"]);
+        let quiet = About { consumption: Some(BudgetConsumption::default()), ..About::default() };
+        assert!(quiet.headers().all(|(name, _)| name != OUTBOUND_REQUESTS), "none is no header");
     }
 
     #[test]

@@ -18,6 +18,7 @@ pub(crate) fn release(view: &ReleaseView) -> proto::Release {
         functions: functions.collect(),
         imports: view.imports.iter().map(ToString::to_string).collect(),
         declared_memory_bytes: view.declared_memory_bytes,
+        http_handler: view.release.surface().http_handler().map(ToString::to_string).unwrap_or_default(),
     }
 }
 
@@ -40,5 +41,10 @@ pub(crate) fn candidate(deployment: &Deployment, eligible: bool) -> proto::Candi
         release: deployment.release().digest().to_string(),
         weight: deployment.weight().get().into(),
         eligible,
+        http_routes: deployment
+            .http()
+            .map(|http| http.routes.iter().map(ToString::to_string).collect())
+            .unwrap_or_default(),
+        http_authentication: deployment.http().map(|http| http.authentication.as_str().to_owned()).unwrap_or_default(),
     }
 }

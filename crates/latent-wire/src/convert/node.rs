@@ -35,6 +35,7 @@ pub(crate) fn usage(sum: UsageSum) -> proto::UsageSum {
         wall_time: Some(time::duration(sum.wall_time)),
         peak_memory_bytes: sum.peak_memory_bytes,
         log_bytes: sum.log_bytes,
+        outbound_requests: sum.outbound_requests,
         bytes_in: sum.bytes_in,
         bytes_out: sum.bytes_out,
     }

@@ -37,10 +37,12 @@ Examples:
   latent deploy deployment.json --dry-run
   latent deploy --service text-stats --deployment blue --component text-stats.wasm
   latent deploy --service text-stats --deployment green --component new.wasm --weight 10 --fuel 50000000 --env MODE=fast
-  latent deploy --service text-stats --deployment green --weight 100";
+  latent deploy --service text-stats --deployment green --weight 100
+  latent deploy --service web --deployment main --component web.wasm --http www.example.com/
+  latent deploy --service web --deployment main --outgoing https://api.example.com --outgoing https://*.example.org";
 
 /// The flags that describe a deployment, which a manifest does alone.
-const DESCRIBING: [&str; 12] = [
+const DESCRIBING: [&str; 15] = [
     "service",
     "deployment",
     "release",
@@ -53,6 +55,9 @@ const DESCRIBING: [&str; 12] = [
     "environment",
     "secrets",
     "imports",
+    "http",
+    "http_authentication",
+    "outgoing",
 ];
 
 /// What `latent deploy` takes.
@@ -97,6 +102,18 @@ pub struct DeployArgs {
     /// An interface, without its version, to which the guest is to be bound [default: what the node offers to all]
     #[arg(long = "import", value_name = "INTERFACE")]
     imports: Vec<String>,
+    /// An HTTP route to the service: a host or *.DOMAIN and a path prefix; of any host without one. The routes given here
+    /// take the place of those that the deployment has
+    #[arg(long = "http", value_name = "HOST/PATH")]
+    http: Vec<String>,
+    /// Who may make requests by the HTTP routes: anybody, or who has a token of the tenant with role invoke
+    /// [default: open]
+    #[arg(long = "http-auth", value_name = "WHO", value_parser = ["open", "bearer"])]
+    http_authentication: Option<String>,
+    /// HTTP requests that the guest may make, at http or https; with *. at the beginning of the host to every host of a
+    /// domain. The grants given here take the place of those that the deployment has
+    #[arg(long, value_name = "https://HOST[:PORT]")]
+    outgoing: Vec<String>,
     /// Only if the deployment's generation is this one; 0: only if there is none
     #[arg(long, value_name = "N")]
     expected_generation: Option<u64>,
@@ -171,5 +188,8 @@ fn wanted(args: &DeployArgs, release: Option<String>) -> Wanted {
         environment: args.environment.clone(),
         secrets: args.secrets.clone(),
         imports: args.imports.clone(),
+        http: args.http.clone(),
+        http_authentication: args.http_authentication.clone(),
+        outgoing: args.outgoing.clone(),
     }
 }

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use latent_wire::proto::{DeleteDeploymentRequest, Deployment, GetDeploymentRequest, ListDeploymentsRequest};
 
 use super::finding::NodeArgs;
+use super::http::Http;
 use super::listing::{self, LimitArgs, PageAsk, Rows};
 use super::session::{Ended, Session};
 use super::shown::short;
@@ -92,22 +93,30 @@ async fn list(service: Option<&String>, limit: &LimitArgs, session: &Session) ->
     Ok(Exit::Success)
 }
 
+/// A table of deployments; with their HTTP routes and grants where one has any.
 fn table(deployments: &[Deployment]) -> Table {
-    let mut table = Table::new(&["SERVICE", "DEPLOYMENT", "WEIGHT", "RELEASE", "REVISION", "GENERATION"]);
-    for row in deployments {
-        table.row([
+    let https: Vec<Http> = deployments.iter().map(|row| Http::of(&row.manifest)).collect();
+    let (routed, granted) = (https.iter().any(Http::is_routed), https.iter().any(Http::is_granted));
+    let head = ["SERVICE", "DEPLOYMENT", "WEIGHT", "RELEASE", "REVISION", "GENERATION"];
+    let more = routed.then_some("HTTP").into_iter().chain(granted.then_some("OUTGOING"));
+    let mut table = Table::new(&head.into_iter().chain(more).collect::<Vec<_>>());
+    for (row, http) in deployments.iter().zip(https) {
+        let cells = [
             row.service.clone(),
             row.deployment.clone(),
             row.weight.to_string(),
             short(&row.release),
             short(&row.revision),
             row.generation.to_string(),
-        ]);
+        ];
+        let more = routed.then(|| http.routes()).into_iter().chain(granted.then(|| http.outgoing()));
+        table.row(cells.into_iter().chain(more));
     }
     table
 }
 
 fn shown(deployment: &Deployment) -> String {
+    let http = Http::of(&deployment.manifest);
     Facts::default()
         .with("service", &deployment.service)
         .with("deployment", &deployment.deployment)
@@ -115,6 +124,8 @@ fn shown(deployment: &Deployment) -> String {
         .with("release", &deployment.release)
         .with("revision", &deployment.revision)
         .with("generation", deployment.generation)
+        .with("http", http.routes())
+        .with("outgoing", http.outgoing())
         .with("manifest", &deployment.manifest)
         .to_string()
 }
@@ -137,6 +148,12 @@ mod tests {
         let text = table(std::slice::from_ref(&deployment)).to_string();
         let row: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
         assert_eq!(row, ["s", "blue", "20", "0123456789ab", "fedcba987654", "7"]);
+        let manifest = r#"{"http":{"routes":["a/b"]},"outgoing":["https://c"]}"#.to_owned();
+        let http = Deployment { manifest, ..deployment.clone() };
+        let text = table(&[deployment.clone(), http.clone()]).to_string();
+        assert!(text.lines().next().unwrap().ends_with("GENERATION  HTTP  OUTGOING"), "{text}");
+        assert!(text.lines().last().unwrap().ends_with("a/b   https://c"), "{text}");
+        assert!(shown(&http).contains("http        a/b\noutgoing    https://c\n"), "{}", shown(&http));
         assert!(shown(&deployment).contains("revision    fedcba9876543210\n"), "{}", shown(&deployment));
     }
 }

@@ -51,7 +51,7 @@ JSON output, one line:
   media_type         only with application/octet-stream: the result is the base64 string of the bytes
   result | declared_error | error {code, message, retryable, details [{kind, fields}]}
   limit              one sentence, if a limit ended it
-  consumption        {fuel, peak_memory_bytes, wall_time_micros, log_bytes}
+  consumption        {fuel, peak_memory_bytes, wall_time_micros, log_bytes, outbound_requests}
   revision, deployment, release
 
 Exit codes:

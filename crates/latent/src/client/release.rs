@@ -16,7 +16,7 @@ use crate::quantities::Size;
 
 pub const EXAMPLES: &str = "\
 JSON output: one release a line {digest, component_bytes, manifest, functions [{contract, function, signature}],
-imports, declared_memory_bytes}; of publish {release, created}. A key that is absent is 0, false or empty; 64-bit
+imports, declared_memory_bytes, http_handler}; of publish {release, created}. A key that is absent is 0, false or empty; 64-bit
 numbers are strings.
 
 Examples:
@@ -74,7 +74,7 @@ pub async fn run(args: &ReleaseArgs, session: &Session) -> Result<Exit, Ended> {
             if let Some(release) = release {
                 let (known, bytes) =
                     (if answer.created { "published" } else { "was published before" }, release.component_bytes);
-                session.note(&format!("{known}: {}, {}", Size(bytes), counted(release.functions.len())));
+                session.note(&format!("{known}: {}, {}", Size(bytes), offered(release)));
             }
             Ok(Exit::Success)
         }
@@ -125,11 +125,18 @@ fn shown(release: &Release) -> String {
     let functions = release.functions.iter().fold(facts, |facts, function| {
         facts.with("function", format!("{}#{}: {}", function.contract, function.function, function.signature))
     });
+    let served = if release.http_handler.is_empty() { "" } else { ", which is served over HTTP" };
+    let functions = functions.with("http", format!("{}{served}", release.http_handler));
     release.imports.iter().fold(functions, |facts, import| facts.with("import", import)).to_string()
 }
 
-fn counted(functions: usize) -> String {
-    if functions == 1 { "1 function".to_owned() } else { format!("{functions} functions") }
+/// `2 functions and an HTTP handler`.
+fn offered(release: &Release) -> String {
+    let handler = if release.http_handler.is_empty() { "" } else { " and an HTTP handler" };
+    match release.functions.len() {
+        1 => format!("1 function{handler}"),
+        functions => format!("{functions} functions{handler}"),
+    }
 }
 
 #[cfg(test)]
@@ -154,6 +161,15 @@ mod tests {
         let text = shown(&release);
         assert!(text.contains("function  a:b/c@1.0.0#run: func() -> string\n"), "{text}");
         assert!(text.contains("import    wasi:cli/environment@0.2.0\n"), "{text}");
+        assert!(!text.contains("http"), "{text}");
+        let handler = "wasi:http/incoming-handler@0.2.3#handle".to_owned();
+        let serving = Release { http_handler: handler, ..release.clone() };
+        let line = "http      wasi:http/incoming-handler@0.2.3#handle, which is served over HTTP\n";
+        assert!(shown(&serving).contains(line), "{}", shown(&serving));
+        assert_eq!(
+            (offered(&release), offered(&serving)),
+            ("1 function".to_owned(), "1 function and an HTTP handler".to_owned())
+        );
         let rows = "DIGEST  SIZE     FUNCTIONS  MEMORY\nbeef    2.0 KiB  1          64.0 KiB\n";
         assert_eq!(table(&[release]).to_string(), rows);
     }

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use latent_wire::proto::{Candidate, GetRouteRequest, ResolveRequest, ResolveResponse};
 
 use super::finding::NodeArgs;
+use super::http::Http;
 use super::invoke::target::Called;
 use super::session::{Ended, Session};
 use super::shown::short;
@@ -12,13 +13,14 @@ use crate::ending::Exit;
 use crate::printable::Printable;
 
 pub const EXAMPLES: &str = "\
-JSON output: of get {service, route, candidates [{deployment, revision, release, weight, eligible}],
-catalog_generation}; of resolve {revision, candidates, why, total_weight, ticket}. A key that is absent is 0, false
-or empty.
+JSON output: of get {service, route, candidates [{deployment, revision, release, weight, eligible, http_routes,
+http_authentication}], catalog_generation}; of resolve {revision, candidates, why, total_weight, ticket}. A key that is
+absent is 0, false or empty.
 
 Examples:
   latent route get text-stats
-  latent route resolve text-stats/analyze#reverse --id order-4711";
+  latent route resolve text-stats/analyze#reverse --id order-4711
+  latent route resolve web/wasi:http/incoming-handler#handle --id order-4711";
 
 /// What `latent route` takes.
 #[derive(Debug, Args)]
@@ -77,12 +79,17 @@ pub async fn run(args: &RouteArgs, session: &Session) -> Result<Exit, Ended> {
 
 /// A table of candidates; whether they are eligible is known for a call alone.
 fn candidates(candidates: &[Candidate], is_for_call: bool) -> String {
-    let head = ["DEPLOYMENT", "WEIGHT", "RELEASE", "REVISION", "ELIGIBLE"];
-    let mut table = Table::new(if is_for_call { &head } else { &head[..4] });
+    let routed = candidates.iter().any(|row| !row.http_routes.is_empty());
+    let more = is_for_call.then_some("ELIGIBLE").into_iter().chain(routed.then_some("HTTP"));
+    let head = ["DEPLOYMENT", "WEIGHT", "RELEASE", "REVISION"];
+    let mut table = Table::new(&head.into_iter().chain(more).collect::<Vec<_>>());
     for row in candidates {
         let mut cells = vec![row.deployment.clone(), row.weight.to_string(), short(&row.release), short(&row.revision)];
         if is_for_call {
             cells.push(if row.eligible { "yes" } else { "no" }.to_owned());
+        }
+        if routed {
+            cells.push(Http::routed(&row.http_routes, &row.http_authentication).routes());
         }
         table.row(cells);
     }
@@ -122,6 +129,11 @@ mod tests {
         let text = resolved(&answer);
         assert!(text.starts_with("blue, revision 0123456789ab: the only one\n"), "{text}");
         assert!(text.lines().any(|line| line.starts_with("green") && line.ends_with("no")), "{text}");
-        assert!(!candidates(&answer.candidates, false).contains("ELIGIBLE"));
+        assert!(!candidates(&answer.candidates, false).contains("ELIGIBLE") && !text.contains("HTTP"));
+        let routes = vec!["a/b".to_owned()];
+        let http =
+            Candidate { http_routes: routes, http_authentication: "bearer".to_owned(), ..candidate("blue", true) };
+        let text = candidates(&[http, candidate("green", true)], false);
+        assert!(text.contains("REVISION  HTTP\n") && text.contains("a/b (bearer)\n"), "{text}");
     }
 }

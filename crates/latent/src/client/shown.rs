@@ -1,5 +1,6 @@
 //! How times, digests and quantities of the wire are shown. Pure.
 
+use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use latent_wire::client::NodeError;
@@ -54,7 +55,17 @@ pub fn error(message: &Error) -> String {
 /// What an activation used, in one line.
 pub fn used(consumption: &Consumption) -> String {
     let time = consumption.wall_time.as_ref().map(from_duration).unwrap_or_default();
-    format!("time {time:.1?}, fuel {}, peak memory {}", consumption.fuel, Size(consumption.peak_memory_bytes))
+    let requests = Requests(consumption.outbound_requests);
+    format!("time {time:.1?}, fuel {}, peak memory {}{requests}", consumption.fuel, Size(consumption.peak_memory_bytes))
+}
+
+/// How many HTTP requests a guest made, behind what else it used; nothing of none.
+pub struct Requests(pub u64);
+
+impl fmt::Display for Requests {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 == 0 { Ok(()) } else { write!(f, ", outgoing requests {}", self.0) }
+    }
 }
 
 /// What an activation used, as `latent run` has it in JSON.
@@ -64,6 +75,7 @@ pub struct Used {
     peak_memory_bytes: u64,
     wall_time_micros: u64,
     log_bytes: u64,
+    outbound_requests: u64,
 }
 
 impl Used {
@@ -75,6 +87,7 @@ impl Used {
             peak_memory_bytes: consumption.peak_memory_bytes,
             wall_time_micros: u64::try_from(time.as_micros()).unwrap_or(u64::MAX),
             log_bytes: consumption.log_bytes,
+            outbound_requests: consumption.outbound_requests,
         }
     }
 }
@@ -110,7 +123,12 @@ mod tests {
         };
         assert_eq!(used(&consumption), "time 412.0µs, fuel 7, peak memory 1.0 MiB");
         let object = serde_json::to_string(&Used::of(&consumption)).unwrap();
-        assert_eq!(object, r#"{"fuel":7,"peak_memory_bytes":1048576,"wall_time_micros":412,"log_bytes":3}"#);
+        assert_eq!(
+            object,
+            r#"{"fuel":7,"peak_memory_bytes":1048576,"wall_time_micros":412,"log_bytes":3,"outbound_requests":0}"#
+        );
+        let asking = Consumption { outbound_requests: 2, ..consumption };
+        assert!(used(&asking).ends_with("peak memory 1.0 MiB, outgoing requests 2"), "{}", used(&asking));
     }
 
     #[test]

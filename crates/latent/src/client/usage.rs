@@ -18,8 +18,8 @@ use crate::terminal::warn;
 
 pub const EXAMPLES: &str = "\
 JSON output: one line {sums [{tenant, service, activations, ended {state: count}, limited {limit: count}, fuel,
-wall_time, peak_memory_bytes, log_bytes, bytes_in, bytes_out}], dropped}. A key that is absent is 0 or empty; 64-bit
-numbers are strings.
+wall_time, peak_memory_bytes, log_bytes, outbound_requests, bytes_in, bytes_out}], dropped}. A key that is absent is
+0 or empty; 64-bit numbers are strings.
 
 Examples:
   latent usage --since 1h
@@ -87,11 +87,14 @@ pub async fn run(args: &UsageArgs, session: &Session) -> Result<Exit, Ended> {
     Ok(Exit::Success)
 }
 
+/// A table of sums; with the requests that guests made where there were any.
 fn table(sums: &[UsageSum]) -> Table {
+    let asked = sums.iter().any(|sum| sum.outbound_requests > 0);
     let head = ["TENANT", "SERVICE", "ACTIVATIONS", "ENDED", "LIMITED", "FUEL", "TIME", "PEAK", "IN", "OUT", "LOGS"];
+    let head: Vec<&str> = head.into_iter().chain(asked.then_some("REQUESTS")).collect();
     let mut table = Table::new(&head);
     for sum in sums {
-        table.row([
+        let cells = [
             sum.tenant.clone(),
             sum.service.clone(),
             sum.activations.to_string(),
@@ -103,7 +106,8 @@ fn table(sums: &[UsageSum]) -> Table {
             Size(sum.bytes_in).to_string(),
             Size(sum.bytes_out).to_string(),
             Size(sum.log_bytes).to_string(),
-        ]);
+        ];
+        table.row(cells.into_iter().chain(asked.then(|| sum.outbound_requests.to_string())));
     }
     table
 }
@@ -138,7 +142,14 @@ mod tests {
         assert_eq!(counts(&ended), "completed 3, cancelled 1, guest-trap 1");
         let sum =
             UsageSum { tenant: "t".to_owned(), service: "s".to_owned(), activations: 5, ended, ..Default::default() };
+        let asking = UsageSum { outbound_requests: 7, ..sum.clone() };
+        let text = table(&[sum.clone(), asking]).to_string();
+        assert!(
+            text.starts_with("TENANT  SERVICE") && text.contains("LOGS  REQUESTS\n") && text.ends_with("  7\n"),
+            "{text}"
+        );
         let text = table(&[sum]).to_string();
+        assert!(!text.contains("REQUESTS"), "{text}");
         assert!(text.lines().last().unwrap().starts_with("t       s        5            completed 3, "), "{text}");
     }
 }

@@ -127,6 +127,7 @@ struct Consumption {
     peak_memory_bytes: u64,
     wall_time_micros: u64,
     log_bytes: u64,
+    outbound_requests: u64,
 }
 
 impl Consumption {
@@ -136,6 +137,7 @@ impl Consumption {
             peak_memory_bytes: used.peak_memory_bytes,
             wall_time_micros: micros(used.wall_time),
             log_bytes: used.log_bytes,
+            outbound_requests: used.outbound_requests,
         }
     }
 }

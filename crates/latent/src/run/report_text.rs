@@ -6,6 +6,7 @@ use latent_core::{ActivationOutcome, MediaType, Payload};
 use latent_executor::LogRecord;
 
 use super::node::Record;
+use crate::client::shown::Requests;
 use crate::errors::ErrorText;
 use crate::printable::{Printable, Quotable, printable_json};
 use crate::quantities::Size;
@@ -42,7 +43,8 @@ pub fn notes_text(record: &Record, named: bool) -> String {
     };
     let used = &record.consumption;
     let (time, memory) = (used.wall_time, Size(used.peak_memory_bytes));
-    let _infallible = writeln!(text, "; time {time:.1?}, fuel {}, peak memory {memory}", used.fuel);
+    let requests = Requests(used.outbound_requests);
+    let _infallible = writeln!(text, "; time {time:.1?}, fuel {}, peak memory {memory}{requests}", used.fuel);
     text
 }
 

@@ -8,6 +8,7 @@ use latent_core::{ActivationOutcome, PlatformError};
 use latent_node::{ActivationEnd, Limit};
 
 use crate::client::failing::LimitText;
+use crate::client::shown::Requests;
 use crate::printable::Printable;
 use crate::quantities::Size;
 
@@ -15,7 +16,7 @@ use crate::quantities::Size;
 pub fn of(end: &ActivationEnd<'_>) -> String {
     let used = end.consumption;
     let mut line = format!(
-        "{} {}#{} {}; time {:.1?}, fuel {}, peak memory {}",
+        "{} {}#{} {}; time {:.1?}, fuel {}, peak memory {}{}",
         time_of_day(end.progress.last().at),
         Printable(end.service.as_str()),
         Printable(end.function),
@@ -23,6 +24,7 @@ pub fn of(end: &ActivationEnd<'_>) -> String {
         used.wall_time,
         used.fuel,
         Size(used.peak_memory_bytes),
+        Requests(used.outbound_requests),
     );
     if let Some(error) = end.error() {
         let _infallible = write!(line, "; {}", why(end.limit, error));

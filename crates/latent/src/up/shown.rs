@@ -67,6 +67,9 @@ pub fn functions(service: &Service, place: &Place) -> String {
         Some((target, signature)) => {
             let _infallible = writeln!(text, "  {}", curl(service, target, &sample::arguments(signature), place));
         }
+        None if service.surface().http_handler().is_some() => {
+            text.push_str("  it is served over HTTP, by the routes of its deployment\n");
+        }
         None => text.push_str("  it exports no function that can be called\n"),
     }
     text

@@ -3,6 +3,7 @@
 use latent_activation::ActivationRequest;
 use latent_activation::request::TraceContext;
 use latent_catalog::{Apply, CapsuleManifest, DeploymentManifest, Release, Weight};
+use latent_core::http::HttpIngress;
 use latent_core::{
     ActivationId, BudgetCeilings, Caller, ContractSurface, DeploymentId, Environment, FunctionSignature,
     FunctionTarget, ImportGrant, Payload, RouteName, SecretReferences, ServiceName, TenantId, Threading,
@@ -91,6 +92,8 @@ fn apply_manifest(of: &str, deployment: &str, name: &str, weight: u16, manifest:
         imports: ImportGrant::Standard,
         environment: Environment::default(),
         secrets: SecretReferences::default(),
+        http: HttpIngress::default(),
+        outgoing: Box::default(),
     };
     Apply { manifest, release: release.into(), expected_generation: None }
 }

@@ -27,6 +27,12 @@ pub struct Wanted {
     pub secrets: Vec<(String, String)>,
     /// The interfaces that are bound.
     pub imports: Vec<String>,
+    /// The HTTP routes, each as `host/path`.
+    pub http: Vec<String>,
+    /// Who may make requests by them.
+    pub http_authentication: Option<String>,
+    /// The HTTP requests that guests may make, each as `scheme://host:port`.
+    pub outgoing: Vec<String>,
 }
 
 impl Wanted {
@@ -53,6 +59,9 @@ impl Wanted {
         if !self.imports.is_empty() {
             put("imports", Some(self.imports.clone().into()));
         }
+        if !self.outgoing.is_empty() {
+            put("outgoing", Some(self.outgoing.clone().into()));
+        }
         let millis = self.deadline.map(|deadline| u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
         let ceilings = [
             ("fuel", self.fuel),
@@ -64,6 +73,9 @@ impl Wanted {
         merge(&mut manifest, "ceilings", ceilings);
         merge(&mut manifest, "environment", strings(&self.environment));
         merge(&mut manifest, "secrets", strings(&self.secrets));
+        let routes = (!self.http.is_empty()).then(|| ("routes".to_owned(), self.http.clone().into()));
+        let authentication = self.http_authentication.clone().map(|name| ("authentication".to_owned(), name.into()));
+        merge(&mut manifest, "http", routes.into_iter().chain(authentication));
         Ok(Value::Object(manifest).to_string())
     }
 }
@@ -111,13 +123,17 @@ mod tests {
             environment: vec![("MODE".to_owned(), "fast".to_owned())],
             secrets: vec![("KEY".to_owned(), "api-key".to_owned())],
             imports: vec!["latent:log/log".to_owned()],
+            http: vec!["api.example.com/v1".to_owned(), "/".to_owned()],
+            http_authentication: Some("bearer".to_owned()),
+            outgoing: vec!["https://api.example.com".to_owned()],
             ..Default::default()
         };
         let made = json(&wanted.manifest("s", "blue", None).unwrap());
         let expected = json(
             r#"{"service":"s","deployment":"blue","release":"beef","weight":20,
                 "ceilings":{"fuel":7,"wall-limit-ms":2000},"environment":{"MODE":"fast"},"secrets":{"KEY":"api-key"},
-                "imports":["latent:log/log"]}"#,
+                "imports":["latent:log/log"],"http":{"routes":["api.example.com/v1","/"],"authentication":"bearer"},
+                "outgoing":["https://api.example.com"]}"#,
         );
         assert_eq!(made, expected);
         let bare = Wanted { release: Some("beef".to_owned()), ..Default::default() };
@@ -139,6 +155,19 @@ mod tests {
             "ceilings":{"fuel":8,"memory-bytes":9},"environment":{"A":"1","B":"3"}}"#;
         assert_eq!(json(&wanted.manifest("s", "blue", Some(base)).unwrap()), json(expected));
         assert!(wanted.manifest("s", "blue", Some("[]")).is_err());
+    }
+
+    #[test]
+    fn of_http_a_flag_changes_what_it_names() {
+        let base = r#"{"http":{"routes":["a/b"],"authentication":"bearer"},"outgoing":["https://a"]}"#;
+        let changed = |wanted: Wanted| json(&wanted.manifest("s", "blue", Some(base)).unwrap());
+        let routed = changed(Wanted { http: vec!["c/d".to_owned()], ..Default::default() });
+        assert_eq!(routed["http"], json(r#"{"routes":["c/d"],"authentication":"bearer"}"#), "these instead of those");
+        assert_eq!(routed["outgoing"], json(r#"["https://a"]"#));
+        let opened = changed(Wanted { http_authentication: Some("open".to_owned()), ..Default::default() });
+        assert_eq!(opened["http"], json(r#"{"routes":["a/b"],"authentication":"open"}"#));
+        let granted = changed(Wanted { outgoing: vec!["https://b".to_owned()], ..Default::default() });
+        assert_eq!((&granted["outgoing"], &granted["http"]), (&json(r#"["https://b"]"#), &json(base)["http"]));
     }
 
     #[test]

@@ -194,7 +194,7 @@ mod tests {
         let line = line(&answer("application/json", Outcome::Result("{\"b\":1,\"a\":2}".into())));
         let wanted = concat!(
             r#"{"activation_id":"a-1","outcome":"succeeded","terminal_state":"completed","result":{"b":1,"a":2},"#,
-            r#""consumption":{"fuel":7,"peak_memory_bytes":0,"wall_time_micros":0,"log_bytes":0},"#,
+            r#""consumption":{"fuel":7,"peak_memory_bytes":0,"wall_time_micros":0,"log_bytes":0,"outbound_requests":0},"#,
             r#""revision":"beef","deployment":"blue","release":""}"#,
             "\n"
         );

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use latent_activation::{LocalActivationJournalConfig, RequestLimits};
 use latent_catalog::{Apply, CapsuleManifest, DeploymentManifest, Release, Weight};
+use latent_core::http::HttpIngress;
 use latent_core::{
     BudgetCeilings, CellClass, ContractSurface, DeploymentId, Environment, ImportGrant, NodeId, PlatformError,
     SecretReferences, ServiceName, Sha256Digest, Threading,
@@ -137,6 +138,8 @@ pub(super) fn deployment(
         imports: ImportGrant::Standard,
         environment: Environment::default(),
         secrets: SecretReferences::default(),
+        http: HttpIngress::default(),
+        outgoing: Box::default(),
     };
     let release = Arc::new(Release::new(release, surface, &CapsuleManifest::default())?);
     Ok(Apply { manifest, release, expected_generation: None })

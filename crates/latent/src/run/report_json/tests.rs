@@ -26,7 +26,8 @@ fn text(line: Vec<u8>) -> String {
     text.trim_end().to_owned()
 }
 
-const CONSUMPTION: &str = r#""consumption":{"fuel":7,"peak_memory_bytes":65536,"wall_time_micros":1500,"log_bytes":3}"#;
+const CONSUMPTION: &str =
+    r#""consumption":{"fuel":7,"peak_memory_bytes":65536,"wall_time_micros":1500,"log_bytes":3,"outbound_requests":0}"#;
 
 #[test]
 fn a_success_keeps_its_result_as_it_was_encoded() {

@@ -38,7 +38,7 @@ const ROWS: &[Row] = &[
         may_use: Reach::These(&["latent-activation", "latent-scheduler", "latent-catalog", "latent-executor"]),
     },
     Row { package: "latent-wire", may_use: Reach::These(&["latent-node", "latent-activation", "latent-catalog"]) },
-    Row { package: "latent-http", may_use: Reach::These(&["latent-node", "latent-executor", "latent-wire"]) },
+    Row { package: "latent-http", may_use: Reach::These(&["latent-node", "latent-executor", "latent-wire", "latent-activation", "latent-catalog"]) },
     Row { package: "latent", may_use: Reach::Everything },
     Row { package: "latent-bench", may_use: Reach::Everything },
     Row { package: GUESTS, may_use: Reach::Nothing },

@@ -42,16 +42,16 @@ impl Routes {
         repository: &FakeRepository,
         (tenant, service, deployment): (&str, &str, &str),
         weight: u16,
-        wall_limit: Option<&str>,
+        wall_limit_ms: Option<u64>,
     ) {
         let artifact = ComponentArtifact::new(deployment.as_bytes().to_vec());
         repository.put(&TenantId::new(tenant).unwrap(), &artifact);
         let release = artifact.digest();
         let capsule = CapsuleManifest::default();
         let release_of = Arc::new(Release::new(release, &surface(), &capsule).unwrap());
-        let budget = wall_limit.map(|limit| format!(r#","budget":{{"wall_limit":"{limit}"}}"#)).unwrap_or_default();
+        let ceilings = wall_limit_ms.map(|limit| format!(r#","ceilings":{{"wall-limit-ms":{limit}}}"#)).unwrap_or_default();
         let json = format!(
-            r#"{{"tenant":"{tenant}","service":"{service}","deployment":"{deployment}","release":"{release}","weight":{weight}{budget}}}"#
+            r#"{{"tenant":"{tenant}","service":"{service}","deployment":"{deployment}","release":"{release}","weight":{weight}{ceilings}}}"#
         );
         let manifest = DeploymentManifest::from_json(json.as_bytes(), &ManifestLimits::default()).unwrap();
         let catalog = self.catalog.as_ref().unwrap();

@@ -9,10 +9,11 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::BoxFuture;
 use latent_activation::journal::ActivationStatus;
 use latent_activation::{LocalActivationJournal, LocalActivationJournalConfig, RandomActivationIdSource};
+use latent_catalog::{ActivationCatalogSource as _, RouteRequest};
 use latent_core::http::HttpAuthentication;
 use latent_core::{
-    ActivationId, CellClass, ErrorDetail, NodeId, PlatformError, PlatformErrorCode, Principal, PrincipalKind,
-    ServiceName, SystemWallClock, TenantId, TerminalState, Threading,
+    ActivationId, CellClass, ErrorDetail, FunctionTarget, NodeId, PlatformError, PlatformErrorCode, Principal,
+    PrincipalKind, RevisionId, RouteName, ServiceName, SystemWallClock, TenantId, TerminalState, Threading,
 };
 use latent_executor::HttpExchangeParts;
 use latent_executor::fake::{FakeBackend, FakeHandled, FakeHandler, FakeRepository, FakeStep};
@@ -135,6 +136,19 @@ impl Served {
         soon(ended).await
     }
 
+    /// Which revision an activation of that name is led to.
+    pub fn resolve(&self, id: &str) -> RevisionId {
+        let (tenant, service) = (TenantId::new("t").unwrap(), ServiceName::new("s").unwrap());
+        let request = RouteRequest {
+            tenant: &tenant,
+            service: &service,
+            route: &RouteName::new("default").unwrap(),
+            target: &FunctionTarget::http_handler(),
+            activation_id: &ActivationId::new(id).unwrap(),
+        };
+        self.routes.pin().resolve(&request).unwrap().revision
+    }
+
     pub fn status(&self, id: &str) -> Option<ActivationStatus> {
         self.manager.status(&TenantId::new("t").unwrap(), &ActivationId::new(id).unwrap()).found()
     }
@@ -150,7 +164,7 @@ impl Served {
         };
         soon(settled).await;
         self.supervisor.audit().unwrap();
-        let cells = self.pool.snapshot();
+        let cells = self.pool.audit().unwrap();
         assert_eq!((cells.available, cells.quarantined), (CELLS, 0), "{cells:?}");
     }
 }
@@ -199,3 +213,30 @@ impl Operations for Doors {
         let detail = ErrorDetail::new("activation.shutting-down");
         Err(PlatformError::new(PlatformErrorCode::Unavailable, "the node drains").with_detail(detail).retryable())
     }
+
+    fn inventory(&self) -> NodeInventory {
+        NodeInventory { state: self.state(), started_at: SystemTime::UNIX_EPOCH, cells: Vec::new(), counts: Vec::new() }
+    }
+
+    fn drain(&self, _wait: Option<Duration>) -> BoxFuture<'_, u64> {
+        self.closed.store(true, Ordering::SeqCst);
+        Box::pin(std::future::ready(0))
+    }
+
+    fn resume(&self) -> Result<(), PlatformError> {
+        self.closed.store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn backup(&self, _directory: PathBuf) -> Result<BackupReport, PlatformError> {
+        Err(PlatformError::new(PlatformErrorCode::Unavailable, "nothing is stored"))
+    }
+
+    fn usage(&self, _query: &UsageQuery) -> Result<(Vec<UsageSum>, u64), PlatformError> {
+        Ok((Vec::new(), 0))
+    }
+
+    fn metrics(&self) -> String {
+        String::new()
+    }
+}

@@ -29,10 +29,10 @@ impl FakeHandled {
         Self { outcome: ExecutionOutcome::Returned(Payload::default()), held: None }
     }
 
-    /// It failed.
+    /// It came to this.
     #[must_use]
-    pub fn failed(error: PlatformError) -> Self {
-        Self { outcome: ExecutionOutcome::Failed(error), held: None }
+    pub fn ended(outcome: ExecutionOutcome) -> Self {
+        Self { outcome, held: None }
     }
 
     /// With what its store still holds, such as the sender of a body: dropped with the store.

@@ -8,6 +8,6 @@ mod node;
 mod peers;
 
 pub use catalog::Routes;
-pub use guest::{Writer, answer, body_of, hello, returned, trap, trapped};
+pub use guest::{Writer, answer, body_of, hello, returned, trapped};
 pub use node::{Served, served, served_with};
 pub use peers::{Answer, h1, h2, raw, read_head, request, soon, until_closed, whole};

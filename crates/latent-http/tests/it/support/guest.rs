@@ -8,7 +8,7 @@ use http::response::Builder;
 use http::{HeaderMap, Response};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt as _, Full};
-use latent_core::{PlatformError, PlatformErrorCode};
+use latent_core::ExecutionOutcome;
 use latent_executor::fake::FakeHandled;
 use latent_executor::{HttpBody, HttpBodyError, HttpExchangeParts};
 use tokio::sync::{mpsc, oneshot};
@@ -68,11 +68,7 @@ pub fn returned() -> FakeHandled {
     FakeHandled::returned()
 }
 
-pub fn trap() -> PlatformError {
-    PlatformError::of_activation(PlatformErrorCode::GuestTrap, "activation.guest-trap", "the guest trapped")
-}
-
 /// Traps, with what its store holds then.
 pub fn trapped(held: impl std::any::Any + Send) -> FakeHandled {
-    FakeHandled::failed(trap()).holding(held)
+    FakeHandled::ended(ExecutionOutcome::Trapped { category: "unreachable" }).holding(held)
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use futures_util::future::BoxFuture;
-use latent_activation::journal::ActivationStatus;
+use latent_activation::journal::{ActivationStatus, RetainedOutcome};
 use latent_activation::{LocalActivationJournal, LocalActivationJournalConfig, RandomActivationIdSource};
 use latent_catalog::{ActivationCatalogSource as _, RouteRequest};
 use latent_core::http::HttpAuthentication;
@@ -136,6 +136,14 @@ impl Served {
         soon(ended).await
     }
 
+    /// The kind of the error that an activation of tenant `t` ended with.
+    pub async fn failed(&self, id: &str) -> String {
+        self.ended(id).await;
+        let outcome = self.status(id).and_then(|status| status.terminal).map(|terminal| terminal.outcome);
+        let Some(RetainedOutcome::Failed(error)) = outcome else { panic!("it failed: {outcome:?}") };
+        error.details().first().map_or("", |detail| detail.kind()).to_owned()
+    }
+
     /// Which revision an activation of that name is led to.
     pub fn resolve(&self, id: &str) -> RevisionId {
         let (tenant, service) = (TenantId::new("t").unwrap(), ServiceName::new("s").unwrap());
@@ -147,6 +155,12 @@ impl Served {
             activation_id: &ActivationId::new(id).unwrap(),
         };
         self.routes.pin().resolve(&request).unwrap().revision
+    }
+
+    /// Cancels an activation of tenant `t`.
+    pub fn cancel(&self, id: &str) {
+        let (tenant, id) = (TenantId::new("t").unwrap(), ActivationId::new(id).unwrap());
+        let _accepted = self.manager.cancel_for(&tenant, &id, "asked");
     }
 
     pub fn status(&self, id: &str) -> Option<ActivationStatus> {

@@ -1,7 +1,7 @@
 //! Requests that come in: each is an activation of the service that its host and path lead to.
 //!
 //! Reading order: `target` is where a request goes, `caller` who makes it, `asked` what the manager is asked and `inward` what
-//! the guest is given; `call` polls the activation, `head` is what the guest's head becomes, `outward` what it writes; `body` is what goes out, `reader` how long it was waited for, `driver` what polls an activation whose response has
+//! the guest is given, its body by `upload`; `call` polls the activation, `head` is what the guest's head becomes, `outward` what it writes; `body` is what goes out, `reader` how long it was waited for, `driver` what polls an activation whose response has
 //! begun; `problem` is an error as an answer. Invariant: a request without a route reaches no tenant, and a response that was
 //! cut never looks complete.
 
@@ -14,6 +14,8 @@ mod caller;
 mod asked;
 
 mod inward;
+
+mod upload;
 
 mod call;
 
@@ -134,11 +136,11 @@ impl Shared {
         let arrival = asked::arrival(&parts.headers, arrived, config.timeout_max)?;
         let asked = asked::request(&parts.headers, caller, service, self.route.clone())?;
         let method: Method = parts.method.clone();
-        let (request, fault) = inward::request(parts, body, target, peer, config);
+        let (request, upload) = inward::request(parts, body, target, peer, config);
         let (exchange, coming) = HttpExchange::new(request);
         let activation = supervisor.reserve()?.start_http(manager, asked, arrival, Arc::clone(&exchange))?;
         let (manager, coming) = (Arc::clone(manager), Coming::Awaited(coming));
-        let waiting = Waiting { manager, exchange, coming, method, fault, bounds: Bounds::of(config) };
+        let waiting = Waiting { manager, exchange, coming, method, upload, bounds: Bounds::of(config) };
         Ok(Call { activation, waiting })
     }
 }

@@ -21,9 +21,10 @@ use tokio::time::Instant;
 use super::body::ResponseBody;
 use super::config::IngressConfig;
 use super::head::{self, Length};
-use super::inward::{self, Fault};
+use super::inward;
 use super::outward::{Ahead, Outward};
 use super::reader::Reader;
+use super::upload::Upload;
 use super::{driver, problem};
 
 /// A request whose activation has an id.
@@ -38,7 +39,7 @@ pub(super) struct Waiting {
     pub(super) exchange: Arc<HttpExchange>,
     pub(super) coming: Coming,
     pub(super) method: Method,
-    pub(super) fault: Fault,
+    pub(super) upload: Option<Upload>,
     pub(super) bounds: Bounds,
 }
 
@@ -77,6 +78,8 @@ enum Turn {
     Ended(Box<ActivationReceipt>),
     /// With a head, after which the guest goes on.
     GoesOn,
+    /// With the client, which left in the midst of its body.
+    Gone,
 }
 
 impl Call {
@@ -86,13 +89,26 @@ impl Call {
         match poll_fn(|cx| waiting.poll(&mut activation, cx)).await {
             Turn::Ended(receipt) => waiting.ended(*receipt),
             Turn::GoesOn => waiting.goes_on(activation),
+            Turn::Gone => {
+                drop(activation);
+                problem::answer(&inward::failed(HttpBodyError::Incomplete).into(), &waiting.method)
+            }
         }
     }
 }
 
 impl Waiting {
-    /// Polls the activation for as long as that gets it on, the guest first and then what it wrote.
+    /// Polls the activation, and looks whether its client is there.
     fn poll(&mut self, activation: &mut SupervisedActivation, cx: &mut Context<'_>) -> Poll<Turn> {
+        let turn = self.poll_guest(activation, cx);
+        match &self.upload {
+            Some(upload) if turn.is_pending() => upload.poll_gone(cx).map(|()| Turn::Gone),
+            _ => turn,
+        }
+    }
+
+    /// Polls the activation for as long as that gets it on, the guest first and then what it wrote.
+    fn poll_guest(&mut self, activation: &mut SupervisedActivation, cx: &mut Context<'_>) -> Poll<Turn> {
         // Each round takes a frame, of which there is a bounded number.
         loop {
             let ended = Pin::new(&mut *activation).poll(cx);
@@ -134,7 +150,7 @@ impl Waiting {
     }
 
     /// The answer of an activation that has ended before anything was sent.
-    fn ended(self, receipt: ActivationReceipt) -> Response<ResponseBody> {
+    fn ended(mut self, receipt: ActivationReceipt) -> Response<ResponseBody> {
         let about = About {
             revision: receipt.resolved.map(|resolved| resolved.revision),
             consumption: Some(receipt.consumption),
@@ -144,11 +160,11 @@ impl Waiting {
             let error = self.blamed(error);
             return problem::answer(&Refused::from(error).about(about), &self.method);
         }
-        let Self { coming, exchange, method, .. } = self;
-        let sendable = match coming {
+        let sendable = match std::mem::replace(&mut self.coming, Coming::Never) {
             Coming::Begun(begun) => begun.sendable(),
-            Coming::Awaited(_) | Coming::Never => Err(no_response()),
+            Coming::Awaited(_) | Coming::Never => Err(self.blamed(no_response())),
         };
+        let Self { exchange, method, .. } = self;
         match sendable {
             Err(error) => problem::answer(&Refused::from(error).about(about), &method),
             Ok((head, Length::None, _)) => response(head, &about, ResponseBody::nothing()),
@@ -159,7 +175,7 @@ impl Waiting {
 
     /// The answer of a guest that goes on.
     fn goes_on(self, activation: SupervisedActivation) -> Response<ResponseBody> {
-        let Self { manager, exchange, coming, method, bounds, .. } = self;
+        let Self { manager, exchange, coming, method, upload, bounds } = self;
         let (tenant, id) = (activation.tenant().clone(), activation.activation_id().clone());
         let resolved = manager.status(&tenant, &id).found().and_then(|status| status.resolved);
         let revision = resolved.map(|resolved| resolved.revision);
@@ -183,7 +199,7 @@ impl Waiting {
             }
             Ok((head, _, body)) => {
                 let reader = Arc::new(Reader::new(bounds.reader_wait, Instant::now()));
-                let strings = driver::attached(activation, Arc::clone(&reader), bounds.reader_wait);
+                let strings = driver::attached(activation, upload, Arc::clone(&reader), bounds.reader_wait);
                 response(head, &about, ResponseBody::streamed(body, exchange, strings, reader))
             }
         }
@@ -192,8 +208,8 @@ impl Waiting {
     /// What the client is told of a failure: that its body was wrong, where that was so and no bound of the guest's was met.
     fn blamed(&self, error: PlatformError) -> PlatformError {
         let guests_own = matches!(error.code(), Code::GuestTrap | Code::DependencyFailed | Code::InvalidArgument);
-        match self.fault.get() {
-            Some(fault) if guests_own => inward::failed(*fault),
+        match self.upload.as_ref().and_then(Upload::fault) {
+            Some(fault) if guests_own => inward::failed(fault),
             _ => error,
         }
     }

@@ -5,6 +5,7 @@
 //! the latter two the activation is handed over to be cleaned up.
 
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use tokio::time::Instant;
 
 use super::outward::Outward;
 use super::reader::Reader;
+use super::upload::Upload;
 
 /// No part of a reader's time is looked at more closely than this.
 const LOOK_PART: u32 = 20;
@@ -29,10 +31,15 @@ pub(super) struct Strings {
 }
 
 /// Drives `activation` in a task of its own while its response is sent.
-pub(super) fn attached(activation: SupervisedActivation, reader: Arc<Reader>, limit: Duration) -> Strings {
+pub(super) fn attached(
+    activation: SupervisedActivation,
+    upload: Option<Upload>,
+    reader: Arc<Reader>,
+    limit: Duration,
+) -> Strings {
     let (sent, is_sent) = oneshot::channel();
     let (tell, verdict) = oneshot::channel();
-    tokio::spawn(drive(activation, is_sent, tell, reader, limit));
+    tokio::spawn(drive(activation, upload, Said { is_sent, tell }, reader, limit));
     Strings { sent, verdict }
 }
 
@@ -62,13 +69,21 @@ pub(super) fn drained(activation: SupervisedActivation, mut body: Outward) {
     });
 }
 
+/// The other ends of [`Strings`].
+struct Said {
+    is_sent: oneshot::Receiver<()>,
+    tell: oneshot::Sender<bool>,
+}
+
 async fn drive(
     mut activation: SupervisedActivation,
-    mut is_sent: oneshot::Receiver<()>,
-    tell: oneshot::Sender<bool>,
+    upload: Option<Upload>,
+    said: Said,
     reader: Arc<Reader>,
     limit: Duration,
 ) {
+    let Said { mut is_sent, tell } = said;
+    let mut gone = pin!(poll_fn(|cx| upload.as_ref().map_or(Poll::Pending, |upload| upload.poll_gone(cx))));
     let mut look_at = Instant::now() + limit;
     loop {
         tokio::select! {
@@ -84,6 +99,7 @@ async fn drive(
                 }
                 return;
             }
+            () = &mut gone => return,
             () = tokio::time::sleep_until(look_at) => {
                 let now = Instant::now();
                 let Some(left) = reader.left(now) else { return };

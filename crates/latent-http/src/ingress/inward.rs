@@ -1,27 +1,23 @@
 //! What the guest is given: the request as it came, without what is between the client and the node.
 //!
-//! Invariant: nothing that a client writes passes for the node's own word, and a body beyond its bound ends with an error.
+//! Invariant: nothing that a client writes passes for the node's own word.
 
-use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, ready};
-
-use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, EXPECT, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, EXPECT};
 use http::request::Parts;
-use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Request, Uri};
-use http_body::{Body, Frame, SizeHint};
-use http_body_util::BodyExt as _;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri};
+use http_body::Body as _;
+use http_body_util::{BodyExt as _, Empty};
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use latent_executor::{HttpBody, HttpBodyError};
 use latent_wire::api::Peer;
 use latent_wire::json::text;
-use latent_wire::listener::{BodyError, RequestBody};
+use latent_wire::listener::RequestBody;
 
 use super::config::{Forwarded, IngressConfig};
 use super::head::{remove_hop_by_hop, remove_nodes_own};
 use super::problem::STALLED;
 use super::target::Target;
+use super::upload::Upload;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -35,45 +31,38 @@ const FORWARDED: [HeaderName; 6] = [
     HeaderName::from_static("x-real-ip"),
 ];
 
-/// What was wrong with the body of a request, once it is known.
-pub(super) type Fault = Arc<OnceLock<HttpBodyError>>;
-
-/// Refuses a body whose length is known to be too large, or known in two ways.
+/// Refuses a body whose announced length is too large, or is none.
 ///
 /// # Errors
 /// `invalid-argument`, detail `http.body` with `max`, or `http.header`.
 pub(super) fn check_length(headers: &HeaderMap, max: u64) -> Result<(), PlatformError> {
     let name = CONTENT_LENGTH.as_str();
     let Some(length) = text::raw_header(headers, name)? else { return Ok(()) };
-    if headers.contains_key(TRANSFER_ENCODING) {
-        return Err(text::invalid("http.header", name, "is not sent together with transfer-encoding"));
-    }
     if text::number::<u64>("http.header", name, length)? > max { Err(too_large(max)) } else { Ok(()) }
 }
 
-/// The request that the guest handles, and where it is said what was wrong with its body.
+/// The request that the guest handles, and the transport's side of its body if it has one.
 pub(super) fn request(
     parts: Parts,
     body: RequestBody,
     target: Target,
     peer: Peer,
     config: &IngressConfig,
-) -> (Request<HttpBody>, Fault) {
+) -> (Request<HttpBody>, Option<Upload>) {
     let Parts { method, version, mut headers, .. } = parts;
     remove_hop_by_hop(&mut headers);
     remove_nodes_own(&mut headers);
-    headers.remove(EXPECT);
+    let expects = headers.remove(EXPECT).is_some();
     forward(&mut headers, peer, config);
     let mut uri = http::uri::Parts::default();
     uri.scheme = Some(config.scheme.scheme());
     uri.authority = Some(target.authority);
     uri.path_and_query = Some(target.path_and_query);
-    let fault = Fault::default();
-    let max = config.request_body_bytes_max;
-    let body = if body.is_end_stream() {
-        http_body_util::Empty::new().map_err(|never| match never {}).boxed_unsync()
+    let (upload, body) = if body.is_end_stream() {
+        (None, Empty::new().map_err(|never| match never {}).boxed_unsync())
     } else {
-        Bounded { inner: Some(body), left: max, max, fault: Arc::clone(&fault) }.boxed_unsync()
+        let (upload, body) = Upload::new(body, config.request_body_bytes_max, expects);
+        (Some(upload), body.boxed_unsync())
     };
     let mut request = Request::new(body);
     *request.method_mut() = method;
@@ -81,8 +70,7 @@ pub(super) fn request(
     *request.headers_mut() = headers;
     // Scheme, authority and path are all there, which is what a URI needs.
     *request.uri_mut() = Uri::from_parts(uri).unwrap_or_default();
-    *request.extensions_mut() = Extensions::new();
-    (request, fault)
+    (request, upload)
 }
 
 /// Says for whom the request is.
@@ -97,66 +85,6 @@ fn forward(headers: &mut HeaderMap, peer: Peer, config: &IngressConfig) {
         headers.append(FORWARDED_FOR, address);
     }
     headers.entry(FORWARDED_PROTO).or_insert(HeaderValue::from_static(config.scheme.as_str()));
-}
-
-/// The body of a request, up to its bound.
-struct Bounded {
-    /// There until it ended or failed.
-    inner: Option<RequestBody>,
-    left: u64,
-    max: u64,
-    fault: Fault,
-}
-
-impl Bounded {
-    fn fail(&mut self, error: HttpBodyError) -> HttpBodyError {
-        self.inner = None;
-        *self.fault.get_or_init(|| error)
-    }
-}
-
-impl Body for Bounded {
-    type Data = Bytes;
-    type Error = HttpBodyError;
-
-    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, HttpBodyError>>> {
-        let this = self.get_mut();
-        let Some(inner) = &mut this.inner else { return Poll::Ready(None) };
-        Poll::Ready(match ready!(Pin::new(inner).poll_frame(cx)) {
-            None => {
-                this.inner = None;
-                None
-            }
-            Some(Err(error)) => Some(Err(this.fail(fault(&error)))),
-            Some(Ok(frame)) => {
-                let bytes = frame.data_ref().map_or(0, |data| data.len() as u64);
-                match this.left.checked_sub(bytes) {
-                    Some(left) => {
-                        this.left = left;
-                        Some(Ok(frame))
-                    }
-                    None => Some(Err(this.fail(HttpBodyError::TooLarge { limit: this.max }))),
-                }
-            }
-        })
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.as_ref().is_none_or(Body::is_end_stream)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
-    }
-}
-
-fn fault(error: &BodyError) -> HttpBodyError {
-    match error {
-        BodyError::Stalled { .. } => HttpBodyError::Stalled,
-        BodyError::Empty => HttpBodyError::Malformed,
-        BodyError::Transport(error) if error.is_parse() => HttpBodyError::Malformed,
-        BodyError::Transport(_) => HttpBodyError::Incomplete,
-    }
 }
 
 /// A request that failed because of its body.

@@ -126,7 +126,8 @@ impl Shared {
         let Self { ports: IngressPorts { manager, supervisor, authenticator, operations }, config, .. } = self;
         let (mut parts, body) = request.into_parts();
         let peer = parts.extensions.get::<Peer>().copied().unwrap_or_default();
-        let arrived = parts.extensions.get::<Arrival>().map_or_else(|| tokio::time::Instant::now().into_std(), |at| at.0);
+        let arrived =
+            parts.extensions.get::<Arrival>().map_or_else(|| tokio::time::Instant::now().into_std(), |at| at.0);
         let target = Target::of(&parts)?;
         let service = manager.http_route(&target.host, target.path())?.ok_or_else(|| target.unrouted())?;
         let now = manager.parts().clock.now();

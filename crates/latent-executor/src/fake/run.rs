@@ -76,13 +76,11 @@ async fn spin(cancellation: &ExecutionCancellation) -> ExecutionOutcome {
         cancellation.probe().register(cx.waker());
         #[expect(clippy::disallowed_methods, reason = "a running guest reads the monotonic clock itself")]
         let now = Instant::now();
-        match cancellation.checkpoint(now) {
-            Some(cause) => Poll::Ready(stopped(cause)),
-            None => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
+        if let Some(cause) = cancellation.checkpoint(now) {
+            return Poll::Ready(stopped(cause));
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     })
     .await
 }

@@ -40,7 +40,13 @@ impl ResponseBody {
 
     /// The rest of the body of a guest that has returned.
     pub(super) fn rest(body: Outward, exchange: Arc<HttpExchange>) -> Self {
-        Self(Kind::Streamed(Box::new(Streamed { body, exchange, verdict: Verdict::Returned, sent: None, reader: None })))
+        Self(Kind::Streamed(Box::new(Streamed {
+            body,
+            exchange,
+            verdict: Verdict::Returned,
+            sent: None,
+            reader: None,
+        })))
     }
 
     /// The body of a guest that runs.

@@ -101,26 +101,30 @@ mod tests {
     use super::*;
 
     fn head(status: u16, headers: &[(&'static str, &'static str)]) -> Parts {
-        let built = headers.iter().fold(Response::builder().status(status), |built, (name, value)| built.header(*name, *value));
+        let built =
+            headers.iter().fold(Response::builder().status(status), |built, (name, value)| built.header(*name, *value));
         built.body(()).expect("a response").into_parts().0
     }
 
     #[test]
     fn what_is_for_one_connection_goes_and_so_does_what_it_names() {
-        let mut head = head(200, &[
-            ("connection", "close, X-Own"),
-            ("connection", "other"),
-            ("x-own", "1"),
-            ("other", "1"),
-            ("keep-alive", "timeout=5"),
-            ("transfer-encoding", "chunked"),
-            ("upgrade", "h2c"),
-            ("te", "trailers"),
-            ("latent-activation-id", "forged"),
-            ("latent-anything", "forged"),
-            ("trailer", "x-sum"),
-            ("x-kept", "1"),
-        ]);
+        let mut head = head(
+            200,
+            &[
+                ("connection", "close, X-Own"),
+                ("connection", "other"),
+                ("x-own", "1"),
+                ("other", "1"),
+                ("keep-alive", "timeout=5"),
+                ("transfer-encoding", "chunked"),
+                ("upgrade", "h2c"),
+                ("te", "trailers"),
+                ("latent-activation-id", "forged"),
+                ("latent-anything", "forged"),
+                ("trailer", "x-sum"),
+                ("x-kept", "1"),
+            ],
+        );
         assert_eq!(fit(&mut head, &Method::GET), Ok(Length::Open));
         let mut names: Vec<_> = head.headers.keys().map(HeaderName::as_str).collect();
         names.sort_unstable();

@@ -88,7 +88,10 @@ impl Upload {
         let waker = Waker::from(Arc::clone(&self.0.sides));
         let mut state = self.0.lock();
         let mut came = false;
-        while state.begun && state.held < AHEAD_BYTES_MAX && state.frames.len() < AHEAD_FRAMES_MAX && state.inner.is_some()
+        while state.begun
+            && state.held < AHEAD_BYTES_MAX
+            && state.frames.len() < AHEAD_FRAMES_MAX
+            && state.inner.is_some()
         {
             let Poll::Ready(next) = state.poll_client(&waker) else { break };
             came = true;

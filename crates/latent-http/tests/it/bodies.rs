@@ -30,12 +30,12 @@ fn bounded(config: IngressConfig) -> Served {
 /// A guest that reads its body and returns without a response when that breaks off. Tells what it saw.
 fn reads(served: &Served) -> Arc<Mutex<Vec<Result<usize, HttpBodyError>>>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let sees = seen.clone();
+    let told = seen.clone();
     served.guest(move |parts| {
-        let sees = sees.clone();
+        let told = told.clone();
         async move {
             let read = parts.request.into_body().collect().await.map(|body| body.to_bytes().len());
-            sees.lock().unwrap().push(read);
+            told.lock().unwrap().push(read);
             if let Ok(bytes) = read {
                 let _ = parts.response.send(Response::new(body_of(bytes.to_string())));
             }
@@ -58,7 +58,8 @@ async fn ten_mebibytes_go_through_a_guest_without_being_held() {
         }
         returned()
     });
-    let pieces = futures_util::stream::iter((0..160_u8).map(|piece| Ok(http_body::Frame::data(vec![piece; 64 << 10].into()))));
+    let pieces =
+        futures_util::stream::iter((0..160_u8).map(|piece| Ok(http_body::Frame::data(vec![piece; 64 << 10].into()))));
     let asked = Request::post("http://t.example/").body(StreamBody::new(pieces).boxed_unsync()).unwrap();
     let mut sender = h2(served.address).await;
     let (status, _, body, _) = whole(&mut sender, asked).await.unwrap();
@@ -151,7 +152,12 @@ async fn a_response_that_differs_from_its_length_is_an_error_where_it_can_still_
 }
 
 /// A guest that says `length`, writes `first`, then each of `rest` once the head is out, and returns.
-fn writes(served: &Served, length: usize, first: &'static str, rest: &'static [&'static str]) -> tokio::sync::watch::Sender<bool> {
+fn writes(
+    served: &Served,
+    length: usize,
+    first: &'static str,
+    rest: &'static [&'static str],
+) -> tokio::sync::watch::Sender<bool> {
     let (go_on, gate) = tokio::sync::watch::channel(false);
     served.guest(move |parts| {
         let mut gate = gate.clone();

@@ -18,9 +18,9 @@ async fn ask(address: SocketAddr, host: &str, lines: &[u8]) -> Answer {
 /// What the next guest sees of the head.
 fn sees(served: &Served) -> Arc<Mutex<HeaderMap>> {
     let seen = Arc::new(Mutex::new(HeaderMap::new()));
-    let sees = seen.clone();
+    let told = seen.clone();
     served.guest(move |parts| {
-        *sees.lock().unwrap() = parts.request.headers().clone();
+        *told.lock().unwrap() = parts.request.headers().clone();
         hello(parts)
     });
     seen
@@ -82,7 +82,7 @@ async fn ask_torn(served: &Served, lines: &[u8]) -> u16 {
     };
     let mut first = [0; 12];
     let read = from.read_exact(&mut first);
-    let (_, read) = tokio::join!(write, read);
+    let ((), read) = tokio::join!(write, read);
     read.unwrap();
     std::str::from_utf8(&first[9..]).unwrap().parse().unwrap()
 }
@@ -102,7 +102,10 @@ async fn an_open_route_leaves_credentials_to_the_guest() {
     let answer = ask(served.address, "t.example", b"authorization: Basic abc\r\ncookie: a=b\r\n").await;
     assert_eq!(answer.status, 200);
     let headers = seen.lock().unwrap().clone();
-    assert_eq!((&headers["authorization"], &headers["cookie"]), (&"Basic abc".parse().unwrap(), &"a=b".parse().unwrap()));
+    assert_eq!(
+        (&headers["authorization"], &headers["cookie"]),
+        (&"Basic abc".parse().unwrap(), &"a=b".parse().unwrap())
+    );
     served.settles().await;
 }
 
@@ -127,7 +130,10 @@ async fn a_proxy_that_is_trusted_is_believed_and_added() {
     let trusting = IngressConfig { forwarded: Forwarded::Append, scheme: ListenerScheme::Https, ..Default::default() };
     let served = served_with(ListenerConfig::new(([127, 0, 0, 1], 0).into()), trusting);
     let seen = sees(&served);
-    assert_eq!(ask(served.address, "t.example", b"x-forwarded-for: 1.2.3.4\r\nx-forwarded-proto: http\r\n").await.status, 200);
+    assert_eq!(
+        ask(served.address, "t.example", b"x-forwarded-for: 1.2.3.4\r\nx-forwarded-proto: http\r\n").await.status,
+        200
+    );
     let headers = seen.lock().unwrap().clone();
     let hops: Vec<_> = headers.get_all("x-forwarded-for").iter().collect();
     assert_eq!(hops, ["1.2.3.4", "127.0.0.1"]);

@@ -123,22 +123,22 @@ async fn a_stream_that_is_reset_interrupts_its_guest_and_no_other() {
         let (one, other) = (tokio::spawn(one), tokio::spawn(other));
         assert_eq!(soon(told.recv()).await, Some(Told::Began));
         assert_eq!(soon(told.recv()).await, Some(Told::Began));
-        match stage {
-            Stage::Response => drop(soon(one).await.unwrap().unwrap()),
-            _ => {
-                one.abort();
-                drop(one);
-            }
-        }
+        leaves(one, stage).await;
         dropped(&mut told).await;
         assert!(told.try_recv().is_err(), "the other goes on");
         assert_eq!(served.supervisor.snapshot().reserved, 1);
-        match stage {
-            Stage::Response => drop(soon(other).await.unwrap().unwrap()),
-            _ => other.abort(),
-        }
+        leaves(other, stage).await;
         dropped(&mut told).await;
         served.settles().await;
+    }
+}
+
+/// Gives a request up, or its response where that has begun.
+async fn leaves<T: std::fmt::Debug>(asked: tokio::task::JoinHandle<Result<T, hyper::Error>>, stage: Stage) {
+    if matches!(stage, Stage::Response) {
+        drop(soon(asked).await.unwrap().unwrap());
+    } else {
+        asked.abort();
     }
 }
 

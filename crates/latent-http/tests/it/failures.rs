@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::{Request, Response};
-use latent_core::{ExecutionOutcome, TerminalState};
+use latent_core::{ExecutionOutcome, Payload, TerminalState};
 use latent_executor::fake::FakeHandled;
 
 use super::support::{
@@ -18,7 +18,7 @@ const CLOSE: &str = "connection: close";
 async fn each_end_has_its_status_its_kind_and_its_activation() {
     let served = served();
     for (outcome, status, kind, retry) in [
-        (ExecutionOutcome::Returned(Default::default()), 502, "activation.no-response", None),
+        (ExecutionOutcome::Returned(Payload::default()), 502, "activation.no-response", None),
         (ExecutionOutcome::Trapped { category: "unreachable" }, 502, "activation.guest-trap", None),
         (ExecutionOutcome::MemoryExhausted, 507, "activation.memory-exhausted", None),
         (ExecutionOutcome::FuelExhausted, 507, "activation.fuel-exhausted", None),
@@ -42,7 +42,8 @@ async fn a_guest_that_takes_too_long_is_a_timeout_from_the_arrival_on() {
         let _kept = parts;
         pending().await
     });
-    let answer = h1(served.address, request("GET", "/", &[CLOSE, "latent-timeout: 50ms", "latent-activation-id: late"])).await;
+    let answer =
+        h1(served.address, request("GET", "/", &[CLOSE, "latent-timeout: 50ms", "latent-activation-id: late"])).await;
     assert_eq!((answer.status, &*answer.problem("code")), (504, "deadline-exceeded"));
     assert_eq!(served.ended("late").await, TerminalState::DeadlineExceeded);
     served.settles().await;
@@ -152,7 +153,10 @@ async fn a_trap_after_the_head_cuts_the_connection_and_the_record_says_why() {
     fail.send(true).unwrap();
     // The last chunk never comes.
     assert_eq!(until_closed(&mut stream).await, b"4\r\nsome\r\n");
-    assert_eq!((served.ended("cut").await, &*served.failed("cut").await), (TerminalState::GuestTrap, "activation.guest-trap"));
+    assert_eq!(
+        (served.ended("cut").await, &*served.failed("cut").await),
+        (TerminalState::GuestTrap, "activation.guest-trap")
+    );
     served.settles().await;
 }
 

@@ -24,7 +24,8 @@ async fn headers_of_the_connection_and_of_the_node_are_not_the_guests() {
         let _ = parts.response.send(head.body(body_of("x")).unwrap());
         returned()
     });
-    let mut stream = super::support::raw(served.address, request("GET", "/", &[CLOSE, "latent-activation-id: mine"])).await;
+    let mut stream =
+        super::support::raw(served.address, request("GET", "/", &[CLOSE, "latent-activation-id: mine"])).await;
     let all = super::support::until_closed(&mut stream).await;
     let text = String::from_utf8_lossy(&all);
     for gone in ["x-hop", "keep-alive", "gzip", "upgrade", "forged", "latent-outcome"] {
@@ -57,7 +58,8 @@ async fn a_length_that_is_none_is_no_head() {
     let served = served();
     for length in ["", "-1", "+1", "1, 1", "0x1", "99999999999999999999999"] {
         served.guest(move |parts| async move {
-            let _ = parts.response.send(Response::builder().header("content-length", length).body(body_of("x")).unwrap());
+            let _ =
+                parts.response.send(Response::builder().header("content-length", length).body(body_of("x")).unwrap());
             returned()
         });
         let answer = h1(served.address, request("GET", "/", &[CLOSE])).await;

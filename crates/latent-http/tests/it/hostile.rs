@@ -46,10 +46,10 @@ async fn lengths_that_contradict_themselves_are_refused_and_the_connection_close
 async fn a_chunked_body_behind_a_second_length_hides_no_request() {
     let served = served();
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let sees = seen.clone();
+    let told = seen.clone();
     served.guest(move |parts| {
-        let (sees, path) = (sees.clone(), parts.request.uri().path().to_owned());
-        sees.lock().unwrap().push(path);
+        let (told, path) = (told.clone(), parts.request.uri().path().to_owned());
+        told.lock().unwrap().push(path);
         async move {
             let (request, response) = (parts.request, parts.response);
             let _ = request.into_body().collect().await;
@@ -57,7 +57,9 @@ async fn a_chunked_body_behind_a_second_length_hides_no_request() {
             super::support::returned()
         }
     });
-    for lines in [["transfer-encoding: chunked", "content-length: 4"], ["content-length: 4", "transfer-encoding: chunked"]] {
+    for lines in
+        [["transfer-encoding: chunked", "content-length: 4"], ["content-length: 4", "transfer-encoding: chunked"]]
+    {
         let smuggled = request("POST", "/first", &lines) + "0\r\n\r\n" + &request("GET", "/second", &[]);
         let mut stream = raw(served.address, smuggled).await;
         until_closed(&mut stream).await;
@@ -86,9 +88,9 @@ async fn heads_that_are_too_large_are_refused() {
 async fn bytes_that_are_no_text_pass_or_are_refused() {
     let served = served();
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let sees = seen.clone();
+    let told = seen.clone();
     served.guest(move |parts| {
-        sees.lock().unwrap().push(parts.request.headers().get("x-own").map(|value| value.as_bytes().to_vec()));
+        told.lock().unwrap().push(parts.request.headers().get("x-own").map(|value| value.as_bytes().to_vec()));
         hello(parts)
     });
     let ask = |line: &[u8], headers: &[u8]| {

@@ -76,7 +76,8 @@ async fn a_guest_that_takes_its_time_is_not_its_readers_fault() {
         }
         returned()
     });
-    let mut stream = raw(served.address, request("GET", "/", &["connection: close", "latent-activation-id: long"])).await;
+    let mut stream =
+        raw(served.address, request("GET", "/", &["connection: close", "latent-activation-id: long"])).await;
     read_head(&mut stream).await;
     assert_eq!(until_closed(&mut stream).await, ["1\r\nx\r\n".repeat(8).as_bytes(), b"0\r\n\r\n"].concat());
     assert_eq!(served.ended("long").await, TerminalState::Completed);
@@ -98,7 +99,8 @@ async fn what_a_guest_left_is_read_when_its_cell_is_long_free() {
             returned()
         }
     });
-    let mut stream = raw(served.address, request("GET", "/", &["connection: close", "latent-activation-id: left"])).await;
+    let mut stream =
+        raw(served.address, request("GET", "/", &["connection: close", "latent-activation-id: left"])).await;
     read_head(&mut stream).await;
     go_on.send(true).unwrap();
     assert_eq!(served.ended("left").await, TerminalState::Completed);

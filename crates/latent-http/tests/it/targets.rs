@@ -95,9 +95,17 @@ async fn an_unknown_host_is_told_so_and_not_more() {
 async fn a_prefix_covers_whole_segments_and_nothing_above_it() {
     let (served, _) = counted();
     served.routes.route("p.example", "/a", ("t", "s"), HttpAuthentication::Open);
-    for (path, status) in
-        [("/a", 200), ("/a/", 200), ("/a?x", 200), ("/a/b", 200), ("/ab", 404), ("/", 404), ("/A", 404), ("/%61", 404), ("/a/../b", 400)]
-    {
+    for (path, status) in [
+        ("/a", 200),
+        ("/a/", 200),
+        ("/a?x", 200),
+        ("/a/b", 200),
+        ("/ab", 404),
+        ("/", 404),
+        ("/A", 404),
+        ("/%61", 404),
+        ("/a/../b", 400),
+    ] {
         let head = format!("GET {path} HTTP/1.1\r\nhost: p.example");
         assert_eq!(ask(&served, &head).await.0, status, "{path}");
     }
@@ -108,9 +116,9 @@ async fn a_prefix_covers_whole_segments_and_nothing_above_it() {
 async fn over_http_2_the_authority_leads_the_way_and_a_host_header_has_to_agree() {
     let served = served();
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let sees = seen.clone();
+    let told = seen.clone();
     served.guest(move |parts| {
-        sees.lock().unwrap().push(parts.request.uri().to_string());
+        told.lock().unwrap().push(parts.request.uri().to_string());
         hello(parts)
     });
     let mut sender = h2(served.address).await;

@@ -75,12 +75,24 @@ fn connect_is_refused_and_an_asterisk_is_for_options() {
 #[test]
 fn no_segment_leads_upwards_however_it_is_written() {
     for path in [
-        "/..", "/../", "/a/../b", "/a/./b", "/.", "/a/%2e%2E/b", "/a/.%2e", "/%2e", "/a/..%2fb", "/a%2F../b", "/a/..%5cb",
+        "/..",
+        "/../",
+        "/a/../b",
+        "/a/./b",
+        "/.",
+        "/a/%2e%2E/b",
+        "/a/.%2e",
+        "/%2e",
+        "/a/..%2fb",
+        "/a%2F../b",
+        "/a/..%5cb",
         "/a%5C.%2e%5c",
     ] {
         assert_eq!(part(target("GET", path, &[b"a.example"])), "path", "{path}");
     }
-    for path in ["/", "//", "/...", "/.a", "/a..", "/..a/b", "/%2e%2e%2e", "/%", "/%2", "/a%2fb", "/%zz", "/%252e%252e/"] {
+    for path in
+        ["/", "//", "/...", "/.a", "/a..", "/..a/b", "/%2e%2e%2e", "/%", "/%2", "/a%2fb", "/%zz", "/%252e%252e/"]
+    {
         assert_eq!(target("GET", path, &[b"a.example"]).expect(path).path(), path);
     }
 }

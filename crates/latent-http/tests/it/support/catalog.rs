@@ -49,7 +49,8 @@ impl Routes {
         let release = artifact.digest();
         let capsule = CapsuleManifest::default();
         let release_of = Arc::new(Release::new(release, &surface(), &capsule).unwrap());
-        let ceilings = wall_limit_ms.map(|limit| format!(r#","ceilings":{{"wall-limit-ms":{limit}}}"#)).unwrap_or_default();
+        let ceilings =
+            wall_limit_ms.map(|limit| format!(r#","ceilings":{{"wall-limit-ms":{limit}}}"#)).unwrap_or_default();
         let json = format!(
             r#"{{"tenant":"{tenant}","service":"{service}","deployment":"{deployment}","release":"{release}","weight":{weight}{ceilings}}}"#
         );

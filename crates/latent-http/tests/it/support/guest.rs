@@ -20,10 +20,7 @@ impl Body for Piped {
     type Data = Bytes;
     type Error = HttpBodyError;
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, HttpBodyError>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, HttpBodyError>>> {
         self.0.poll_recv(cx)
     }
 }

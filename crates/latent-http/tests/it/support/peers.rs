@@ -21,7 +21,7 @@ pub async fn soon<F: Future>(future: F) -> F::Output {
 
 /// A request of HTTP/1.1 for `t.example`, with more lines of its head.
 pub fn request(method: &str, path: &str, lines: &[&str]) -> String {
-    let lines: String = lines.iter().map(|line| format!("{line}\r\n")).collect();
+    let lines: String = lines.iter().flat_map(|line| [line, "\r\n"]).collect();
     format!("{method} {path} HTTP/1.1\r\nhost: t.example\r\n{lines}\r\n")
 }
 

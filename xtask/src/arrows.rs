@@ -38,7 +38,16 @@ const ROWS: &[Row] = &[
         may_use: Reach::These(&["latent-activation", "latent-scheduler", "latent-catalog", "latent-executor"]),
     },
     Row { package: "latent-wire", may_use: Reach::These(&["latent-node", "latent-activation", "latent-catalog"]) },
-    Row { package: "latent-http", may_use: Reach::These(&["latent-node", "latent-executor", "latent-wire"]) },
+    Row {
+        package: "latent-http",
+        may_use: Reach::These(&[
+            "latent-node",
+            "latent-executor",
+            "latent-wire",
+            "latent-activation",
+            "latent-catalog",
+        ]),
+    },
     Row { package: "latent", may_use: Reach::Everything },
     Row { package: "latent-bench", may_use: Reach::Everything },
     Row { package: GUESTS, may_use: Reach::Nothing },
@@ -46,7 +55,8 @@ const ROWS: &[Row] = &[
 ];
 
 /// A package, and those that only its tests may use besides: to put a node together without an engine.
-const IN_TESTS: &[(&str, &[&str])] = &[("latent-wire", &["latent-executor", "latent-scheduler"])];
+const IN_TESTS: &[(&str, &[&str])] =
+    &[("latent-wire", &["latent-executor", "latent-scheduler"]), ("latent-http", &["latent-scheduler"])];
 
 /// A foreign family of packages, and the only ones of ours that may name it.
 struct Fence {

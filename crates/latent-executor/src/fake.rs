@@ -3,6 +3,7 @@
 
 mod backend;
 mod gate;
+mod handler;
 mod held;
 mod pending;
 mod prepare;
@@ -15,5 +16,6 @@ mod tests;
 
 pub use backend::FakeBackend;
 pub use gate::Gate;
+pub use handler::{FakeHandled, FakeHandler};
 pub use repository::FakeRepository;
 pub use script::{FakeMaterialization, FakePreparation, FakeStep};

@@ -26,5 +26,6 @@ pub use policy::policy;
 pub use port::{
     Authenticator, PolicySink, REGISTRY_KINDS, RegistryChange, RegistryDocument, RegistryStore, TenantDirectory,
 };
+pub use refusal::unauthenticated;
 pub use registry::{LIFETIME_MAX, PAGE_ROWS_MAX, TenantRegistry, TenantRegistryConfig, TenantRegistryParts};
 pub use roles::{Role, Roles};

@@ -32,7 +32,7 @@ use crate::ports::NodePorts;
 use crate::proto;
 use places::Places;
 
-pub use auth::authenticate;
+pub use auth::{authenticate, trace};
 pub use call::{About, Arrival, CallContext, Peer, Refused};
 pub use logs::TAIL_MAX;
 pub use pages::{PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX};

@@ -8,7 +8,8 @@ mod failure;
 mod invoke;
 mod publish;
 mod routes;
-mod text;
+
+pub mod text;
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! Invariant: exhaustive, so that a new code does not compile without its statuses. Over HTTP a timeout, a limit of the
 //! guest, a trap, overload and a bad request have five different statuses.
 
-use http::StatusCode;
+use http::{HeaderValue, StatusCode};
 use latent_core::{PlatformError, PlatformErrorCode};
 use tonic::Code;
 
@@ -51,6 +51,14 @@ pub const fn statuses(code: PlatformErrorCode, retryable: bool) -> Statuses {
         Of::Unavailable => (Code::Unavailable, StatusCode::SERVICE_UNAVAILABLE),
     };
     Statuses { grpc, http }
+}
+
+/// When a caller that got `error` may try again, for the header `retry-after`: after a second where the error is retryable
+/// and tells of overload, because what a node is short of comes back within an activation's time.
+#[must_use]
+pub fn retry_after(error: &PlatformError) -> Option<HeaderValue> {
+    let overloaded = matches!(of(error).http, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+    (overloaded && error.is_retryable()).then(|| HeaderValue::from_static("1"))
 }
 
 fn is_payload_too_large(error: &PlatformError) -> bool {

@@ -4,9 +4,10 @@ use std::future::{pending, poll_fn};
 use std::task::Poll;
 use std::time::Instant;
 
-use latent_core::{ExecutionOutcome, PlatformError, PlatformErrorCode, StopCause};
+use latent_core::{ExecutionOutcome, PlatformError, PlatformErrorCode};
 
 use super::FakeStep;
+use super::handler::stopped;
 use super::pending::{panicking_when_dropped, yielding};
 use crate::backend::{ContainedExecution, ExecutionCleanup, ExecutionReport, ExecutionRequest};
 use crate::cancellation::ExecutionCancellation;
@@ -53,6 +54,7 @@ pub(super) async fn scripted(
                 leave.passed().await;
                 *then
             }
+            FakeStep::Handle(handler) => return proven(cancellation, handler.run(&request, cancellation).await),
         };
     }
 }
@@ -74,15 +76,11 @@ async fn spin(cancellation: &ExecutionCancellation) -> ExecutionOutcome {
         cancellation.probe().register(cx.waker());
         #[expect(clippy::disallowed_methods, reason = "a running guest reads the monotonic clock itself")]
         let now = Instant::now();
-        match cancellation.checkpoint(now) {
-            Some(StopCause::Cancelled) => Poll::Ready(ExecutionOutcome::Cancelled),
-            Some(StopCause::DeadlineExceeded) => Poll::Ready(ExecutionOutcome::DeadlineExceeded),
-            Some(StopCause::TransportStopped) => Poll::Ready(ExecutionOutcome::TransportStopped),
-            None => {
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
+        if let Some(cause) = cancellation.checkpoint(now) {
+            return Poll::Ready(stopped(cause));
         }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     })
     .await
 }

@@ -2,7 +2,7 @@
 
 use latent_core::{ExecutionOutcome, PlatformError};
 
-use super::Gate;
+use super::{FakeHandler, Gate};
 
 /// What each preparation does, once the repository answered.
 #[derive(Debug, Clone, Default)]
@@ -90,4 +90,6 @@ pub enum FakeStep {
         /// What follows.
         then: Box<FakeStep>,
     },
+    /// Handles the HTTP request; a call that came without one fails.
+    Handle(FakeHandler),
 }

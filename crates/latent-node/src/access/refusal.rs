@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode as Code, Sha256Digest, TenantId};
 
-/// The same whatever was wrong, so that nothing can be learned from trying.
-pub(super) fn unauthenticated() -> PlatformError {
+/// The refusal of a credential: the same whatever was wrong, so that nothing can be learned from trying.
+#[must_use]
+pub fn unauthenticated() -> PlatformError {
     let message = "the caller is not known: the credential is missing, wrong, revoked or expired; send one that holds";
     PlatformError::new(Code::Unauthenticated, message)
 }

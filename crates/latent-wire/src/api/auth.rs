@@ -38,8 +38,10 @@ impl Api {
     }
 }
 
-/// The trace that a request belongs to. What is not text, or a parent that is there twice, counts as absent.
-fn trace(headers: &HeaderMap) -> TraceContext {
+/// The trace that a request belongs to, from `traceparent` and `tracestate`. What is not text, or a parent that is there
+/// twice, counts as absent.
+#[must_use]
+pub fn trace(headers: &HeaderMap) -> TraceContext {
     let texts = |name| headers.get_all(name).iter().map(|value| value.to_str().ok());
     let mut parents = texts("traceparent");
     let parent = match (parents.next(), parents.next()) {

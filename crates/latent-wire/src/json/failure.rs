@@ -11,8 +11,6 @@ use crate::api::Refused;
 use crate::proto;
 use crate::status;
 
-/// After how many seconds a caller may try again. What a node is short of comes back within an activation's time.
-const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("1");
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The answer that says why a call was refused.
@@ -29,10 +27,7 @@ pub(super) fn refused(refused: &Refused) -> Response<Body> {
     if status == StatusCode::UNAUTHORIZED {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    let later = status == StatusCode::TOO_MANY_REQUESTS || status == StatusCode::SERVICE_UNAVAILABLE;
-    if later && refused.error.is_retryable() {
-        headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
-    }
+    headers.extend(status::retry_after(&refused.error).map(|after| (RETRY_AFTER, after)));
     response
 }
 

@@ -9,8 +9,9 @@ use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 
-/// `invalid-argument` about one part of a request.
-pub(super) fn invalid(kind: &str, name: &str, expected: &str) -> PlatformError {
+/// `invalid-argument` about one part of a request: detail `kind` with its `name` and what was `expected`.
+#[must_use]
+pub fn invalid(kind: &str, name: &str, expected: &str) -> PlatformError {
     let detail = ErrorDetail::new(kind).with("name", name).with("expected", expected);
     PlatformError::new(PlatformErrorCode::InvalidArgument, format!("{name}: {expected}")).with_detail(detail)
 }
@@ -34,12 +35,18 @@ pub(super) fn decode(kind: &str, name: &str, text: &str) -> Result<String, Platf
 }
 
 /// The one header called `name`, percent-decoded.
-pub(super) fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, PlatformError> {
+///
+/// # Errors
+/// `invalid-argument`, detail `http.header`, for one that is there twice, or is not UTF-8 once decoded.
+pub fn header(headers: &HeaderMap, name: &str) -> Result<Option<String>, PlatformError> {
     raw_header(headers, name)?.map(|text| decode("http.header", name, text)).transpose()
 }
 
 /// The one header called `name`, as it came.
-pub(super) fn raw_header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, PlatformError> {
+///
+/// # Errors
+/// `invalid-argument`, detail `http.header`, for one that is there twice or is not UTF-8.
+pub fn raw_header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, PlatformError> {
     let mut values = headers.get_all(name).iter();
     let Some(value) = values.next() else { return Ok(None) };
     if values.next().is_some() {
@@ -54,14 +61,20 @@ pub(super) fn text<'a>(name: &str, value: &'a HeaderValue) -> Result<&'a str, Pl
 }
 
 /// A number of decimal digits alone.
-pub(super) fn number<T: std::str::FromStr>(kind: &str, name: &str, text: &str) -> Result<T, PlatformError> {
+///
+/// # Errors
+/// `invalid-argument`, detail `kind`, for anything else and for one that is too large.
+pub fn number<T: std::str::FromStr>(kind: &str, name: &str, text: &str) -> Result<T, PlatformError> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = if digits { text.parse().ok() } else { None };
     number.ok_or_else(|| invalid(kind, name, "has to be a whole number, in digits, that is not too large"))
 }
 
 /// A time such as `500ms`: digits and one of `us`, `ms`, `s`, `m`, `h`.
-pub(super) fn time(kind: &str, name: &str, text: &str) -> Result<Duration, PlatformError> {
+///
+/// # Errors
+/// `invalid-argument`, detail `kind`, for anything else.
+pub fn time(kind: &str, name: &str, text: &str) -> Result<Duration, PlatformError> {
     let expected = || invalid(kind, name, "has to be a whole number with its unit, us, ms, s, m or h, such as 500ms");
     let unit_at = text.bytes().position(|byte| !byte.is_ascii_digit()).ok_or_else(expected)?;
     let (digits, unit) = text.split_at(unit_at);

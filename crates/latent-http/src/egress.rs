@@ -145,7 +145,7 @@ async fn send(shared: Arc<Shared>, outgoing: OutgoingRequest) -> Result<Response
     let head = Head::new(parts.method, path, parts.headers, shared.config.request_head_bytes_max)?;
     let upload = Upload::new(body, head.announced, shared.config.request_body_bytes_max)?;
     let tenant = &outgoing.context.principal.tenant;
-    let held = shared.connections.hold(tenant).ok_or(OutgoingError::ConnectionLimit)?;
+    let counted = shared.connections.hold(tenant).ok_or(OutgoingError::ConnectionLimit)?;
     let addresses = match &target.place {
         Place::Address(address) => vec![*address],
         Place::Name(name) => {
@@ -156,13 +156,13 @@ async fn send(shared: Arc<Shared>, outgoing: OutgoingRequest) -> Result<Response
         }
     };
     let addresses = checked(addresses, &target)?;
-    let socket = connect::connect(&addresses, held, times.connect_end).await?;
+    let socket = connect::connect(&addresses, counted, times.connect_end).await?;
     let conversation = Conversation { config: &shared.config, target: &target, times: &times };
     match target.scheme {
         OutgoingScheme::Http => conversation.hold(socket, Spoken::Http1, head, upload).await,
         OutgoingScheme::Https => {
             let (stream, spoken) = secured(&shared.tls, &target, socket, times.connect_end).await?;
-            conversation.hold(stream, spoken, head, upload).await
+            conversation.hold(Box::new(stream), spoken, head, upload).await
         }
     }
 }

@@ -5,7 +5,51 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+
+/// Networks in which nobody's public machine is.
+const SPECIAL_V4: [Ipv4Net; 15] = [
+    // "This network", which connects to the own host, and loopback.
+    v4(0, 0, 0, 8),
+    v4(127, 0, 0, 8),
+    // Private networks, shared addresses of carriers, link-local ones with the metadata services.
+    v4(10, 0, 0, 8),
+    v4(172, 16, 0, 12),
+    v4(192, 168, 0, 16),
+    v4(100, 64, 0, 10),
+    v4(169, 254, 0, 16),
+    // Protocol assignments, the abandoned relay of 6to4, benchmarks.
+    v4(192, 0, 0, 24),
+    v4(192, 88, 99, 24),
+    v4(198, 18, 0, 15),
+    // Documentation.
+    v4(192, 0, 2, 24),
+    v4(198, 51, 100, 24),
+    v4(203, 0, 113, 24),
+    // Multicast, and what is reserved, with the broadcast address.
+    v4(224, 0, 0, 4),
+    v4(240, 0, 0, 4),
+];
+/// The only IPv6 addresses that are given out for public machines,
+const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 3);
+/// and what of them is not.
+const SPECIAL_V6: [Ipv6Net; 4] = [
+    // Protocol assignments, Teredo and benchmarks among them.
+    v6(0x2001, 0, 23),
+    // Documentation.
+    v6(0x2001, 0xdb8, 32),
+    v6(0x3fff, 0, 20),
+    // 6to4.
+    v6(0x2002, 0, 16),
+];
+
+const fn v4(first: u8, second: u8, third: u8, bits: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(first, second, third, 0), bits)
+}
+
+const fn v6(first: u16, second: u16, bits: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0), bits)
+}
 
 /// Whether a request with a grant for `networks` may go to `address`.
 ///
@@ -25,45 +69,26 @@ pub fn reachable(address: IpAddr, networks: &[IpNet]) -> bool {
     }
 }
 
-/// Whether anybody's machine may be there: none of the special ranges of IPv4.
+/// Whether anybody's machine may be there.
 fn is_public_v4(address: Ipv4Addr) -> bool {
-    let special = match address.octets() {
-        // "This network", which connects to the own host, and loopback.
-        [0 | 127, ..] => true,
-        // Private networks, shared addresses of carriers, link-local ones with the metadata services.
-        [10, ..] | [192, 168, ..] | [169, 254, ..] => true,
-        [172, second, ..] => (16..32).contains(&second),
-        [100, second, ..] => (64..128).contains(&second),
-        // Protocol assignments, documentation, the abandoned relay of 6to4, benchmarks.
-        [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] | [192, 88, 99, _] | [198, 18 | 19, ..] => true,
-        // Multicast, reserved, broadcast.
-        [224..=255, ..] => true,
-        _ => false,
-    };
-    !special
+    !SPECIAL_V4.iter().any(|network| network.contains(&address))
 }
 
-/// Whether anybody's machine may be there. Only 2000::/3 is given out for that, and not all of it.
+/// Whether anybody's machine may be there.
 fn is_public_v6(address: Ipv6Addr) -> bool {
-    match address.segments() {
-        // Protocol assignments with Teredo and benchmarks, documentation, 6to4.
-        [0x2001, second, ..] => second >= 0x0200 && second != 0x0db8,
-        [0x2002, ..] => false,
-        [0x3fff, second, ..] => second >= 0x1000,
-        [first, ..] => first >> 13 == 1,
-    }
+    GLOBAL_V6.contains(&address) && !SPECIAL_V6.iter().any(|network| network.contains(&address))
 }
 
 /// The IPv4 address that an address of a transition mechanism carries, IPv4-mapped ones left aside. Of NAT64's local
 /// prefix, the last 32 bits.
 fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let [a, b, c, d, e, f, g, h] = address.segments();
     let of = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
-    match [a, b, c, d, e, f] {
-        [0, 0, 0, 0, 0, 0] if !address.is_unspecified() && !address.is_loopback() => Some(of(g, h)),
-        [0x64, 0xff9b, 0, 0, 0, 0] | [0x64, 0xff9b, 1, ..] => Some(of(g, h)),
-        [0x2002, high, low, ..] => Some(of(high, low)),
-        [0x2001, 0, ..] => Some(of(!g, !h)),
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, high, low] if (high, low) > (0, 1) => Some(of(high, low)),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x64, 0xff9b, 1, .., high, low] | [0x2002, high, low, ..] => {
+            Some(of(high, low))
+        }
+        [0x2001, 0, .., high, low] => Some(of(!high, !low)),
         _ => None,
     }
 }

@@ -3,7 +3,6 @@
 //! Invariant: nothing of the connection outlives the future or the body that it answers with.
 
 use std::pin::pin;
-use std::time::Duration;
 
 use http::{Response, StatusCode};
 use http_body_util::BodyExt as _;
@@ -30,6 +29,9 @@ const WINDOW_BYTES: u32 = 256 << 10;
 const SEND_BUFFER_BYTES: usize = 256 << 10;
 /// Bytes that wait in either direction in HTTP/1.1, unless a head needs more.
 const BUFFER_BYTES: usize = 64 << 10;
+
+/// What HTTP/2 counts for each field besides name and value.
+const FIELD_BYTES: usize = 32;
 
 /// Which HTTP a connection speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,12 +104,13 @@ impl Conversation<'_> {
     {
         let progress = upload.progress();
         let request = head.http2(self.target, upload)?;
-        let head_bytes_max = u32::try_from(self.config.response_head_bytes_max).unwrap_or(u32::MAX);
+        // What is more than this is a reset, which says nothing of its reason; what is less is told from others below.
+        let head_bytes_max = 2 * self.config.response_head_bytes_max + FIELD_BYTES * self.config.response_headers_max;
         let mut builder = http2::Builder::new(tasks.spawner());
         builder
             .initial_stream_window_size(WINDOW_BYTES)
             .initial_connection_window_size(WINDOW_BYTES)
-            .max_header_list_size(head_bytes_max)
+            .max_header_list_size(u32::try_from(head_bytes_max).unwrap_or(u32::MAX))
             .max_send_buf_size(SEND_BUFFER_BYTES);
         let failed = |failure: hyper::Error| error::of_exchange(&failure, &progress);
         let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await.map_err(failed)?;
@@ -123,14 +126,17 @@ impl Conversation<'_> {
     ) -> Result<Response<Incoming>, OutgoingError> {
         let mut head = pin!(head);
         loop {
-            let due = due(progress, self.times.first_byte, self.times.end);
-            if let Ok(answer) = timeout_at(due, &mut head).await {
+            if let Ok(answer) = timeout_at(self.head_due(progress), &mut head).await {
                 return answer;
             }
-            if Instant::now() >= due.max(self::due(progress, self.times.first_byte, self.times.end)) {
+            if Instant::now() >= self.head_due(progress) {
                 return Err(OutgoingError::ResponseTimeout);
             }
         }
+    }
+
+    fn head_due(&self, progress: &Progress) -> Instant {
+        (progress.last() + self.times.first_byte).min(self.times.end)
     }
 
     fn answer(&self, response: Response<Incoming>, tasks: Tasks) -> Result<Response<HttpBody>, OutgoingError> {
@@ -147,8 +153,4 @@ impl Conversation<'_> {
         let body = Download::new(body, tasks, *self.times, self.config.response_body_bytes_max);
         Ok(Response::from_parts(parts, body.boxed_unsync()))
     }
-}
-
-fn due(progress: &Progress, quiet: Duration, end: Instant) -> Instant {
-    (progress.last() + quiet).min(end)
 }

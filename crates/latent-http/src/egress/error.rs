@@ -43,24 +43,23 @@ pub(super) fn of_exchange(error: &hyper::Error, progress: &Progress) -> Outgoing
         return failure;
     }
     if error.is_parse_too_large() {
-        return OutgoingError::ResponseHeadTooLarge;
+        OutgoingError::ResponseHeadTooLarge
+    } else if is_malformed(error) {
+        OutgoingError::Protocol
+    } else {
+        OutgoingError::ConnectionTerminated
     }
-    if error.is_parse() {
-        return OutgoingError::Protocol;
-    }
-    if is_cut(error) { OutgoingError::ConnectionTerminated } else { OutgoingError::Protocol }
 }
 
 /// Of a response's body.
 pub(super) fn of_body(error: &hyper::Error) -> HttpBodyError {
-    if is_cut(error) { HttpBodyError::Incomplete } else { HttpBodyError::Malformed }
+    if is_malformed(error) { HttpBodyError::Malformed } else { HttpBodyError::Incomplete }
 }
 
-/// Whether the connection ended, rather than said something wrong.
-fn is_cut(error: &hyper::Error) -> bool {
-    if error.is_incomplete_message() || error.is_closed() || error.is_canceled() || error.is_shutdown() {
-        return true;
-    }
+/// Whether the server said something that is no HTTP/1, rather than stopped or reset what it had begun. In HTTP/2, the
+/// answer to what is none is a reset too, so that the two are not told apart there.
+fn is_malformed(error: &hyper::Error) -> bool {
     let causes = std::iter::successors(error.source(), |cause| (*cause).source());
-    causes.filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|cause| cause.kind() != io::ErrorKind::InvalidInput)
+    let mut kinds = causes.filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    error.is_parse() || kinds.any(|kind| matches!(kind, io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
 }

@@ -6,6 +6,7 @@
 use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderMap, HeaderName, HeaderValue, TE, UPGRADE};
 use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{Method, Request, Uri, Version};
+use http_body::Body;
 use latent_core::http::OutgoingScheme;
 use latent_executor::OutgoingError;
 
@@ -68,7 +69,7 @@ impl Head {
     ///
     /// # Errors
     /// `UriInvalid` for a host that no header holds.
-    pub(super) fn http1<B>(mut self, target: &Target, body: B) -> Result<Request<B>, OutgoingError> {
+    pub(super) fn http1<B: Body>(mut self, target: &Target, body: B) -> Result<Request<B>, OutgoingError> {
         let host = HeaderValue::from_str(target.authority.as_str()).map_err(|_| OutgoingError::UriInvalid)?;
         self.headers.insert(HOST, host);
         let hops = if self.headers.contains_key(TE) { "close, te" } else { "close" };
@@ -81,12 +82,16 @@ impl Head {
     ///
     /// # Errors
     /// `UriInvalid` for a path that goes with no authority.
-    pub(super) fn http2<B>(self, target: &Target, body: B) -> Result<Request<B>, OutgoingError> {
+    pub(super) fn http2<B: Body>(self, target: &Target, body: B) -> Result<Request<B>, OutgoingError> {
         let uri = absolute(target.scheme, target.authority.clone(), self.path.clone())?;
         Ok(self.request(uri, Version::HTTP_2, body))
     }
 
-    fn request<B>(self, uri: Uri, version: Version, body: B) -> Request<B> {
+    fn request<B: Body>(mut self, uri: Uri, version: Version, body: B) -> Request<B> {
+        let usual = matches!(self.method, Method::POST | Method::PUT | Method::PATCH);
+        if let Some(length) = self.announced.or((usual && body.is_end_stream()).then_some(0)) {
+            self.headers.insert(CONTENT_LENGTH, length.into());
+        }
         let mut request = Request::new(body);
         *request.method_mut() = self.method;
         *request.uri_mut() = uri;

@@ -15,6 +15,10 @@ fn target(uri: &str) -> Target {
     Target::of(&uri.parse().expect("a URI"), &grants).expect("granted")
 }
 
+fn body() -> http_body_util::Full<bytes::Bytes> {
+    http_body_util::Full::from("abcde")
+}
+
 fn head(method: Method, fields: &[(&'static str, &'static str)]) -> Result<Head, OutgoingError> {
     let mut headers = HeaderMap::new();
     for (name, value) in fields {
@@ -26,11 +30,11 @@ fn head(method: Method, fields: &[(&'static str, &'static str)]) -> Result<Head,
 #[test]
 fn the_host_is_that_of_the_uri_whatever_the_guest_says() {
     for fields in [&[][..], &[("host", "evil.example")], &[("host", "one.example"), ("host", "two.example")]] {
-        let request = head(Method::GET, fields).expect("a head").http1(&target("http://a.example:8080/"), ());
+        let request = head(Method::GET, fields).expect("a head").http1(&target("http://a.example:8080/"), body());
         let request = request.expect("a request");
         assert_eq!(request.headers().get_all(HOST).iter().collect::<Vec<_>>(), ["a.example:8080"]);
         assert_eq!(request.uri(), "/a?b");
-        let request = head(Method::GET, fields).expect("a head").http2(&target("https://a.example:8080/"), ());
+        let request = head(Method::GET, fields).expect("a head").http2(&target("https://a.example:8080/"), body());
         let request = request.expect("a request");
         assert!(!request.headers().contains_key(HOST));
         assert_eq!(request.uri(), "https://a.example:8080/a?b");
@@ -51,12 +55,13 @@ fn fields_of_a_connection_stay_on_it() {
         ("forwarded", "for=a"),
         ("traceparent", "00-1-2-01"),
     ];
-    let request = head(Method::POST, &fields).expect("a head").http1(&target("http://a:8080/"), ()).expect("a request");
+    let request =
+        head(Method::POST, &fields).expect("a head").http1(&target("http://a:8080/"), body()).expect("a request");
     let mut names: Vec<_> = request.headers().keys().map(HeaderName::as_str).collect();
     names.sort_unstable();
     assert_eq!(names, ["connection", FORWARDED.as_str(), "host", "traceparent"]);
     assert_eq!(request.headers()[CONNECTION], "close");
-    let request = head(Method::POST, &[("te", "Trailers")]).expect("a head").http1(&target("http://a:8080/"), ());
+    let request = head(Method::POST, &[("te", "Trailers")]).expect("a head").http1(&target("http://a:8080/"), body());
     assert_eq!(request.expect("a request").headers()[CONNECTION], "close, te");
     let mut answer: HeaderMap =
         [(CONNECTION, "x-hop".parse().expect("a value")), (TRANSFER_ENCODING, "chunked".parse().expect("a value"))]

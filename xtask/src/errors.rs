@@ -18,6 +18,7 @@ const KIND_PREFIXES: &[&str] = &[
     "compiler.",
     "component.",
     "deployment-generation-",
+    "egress.",
     "manifest.",
     "route.",
     "scheduler.",

@@ -178,7 +178,7 @@ pub enum OutgoingError {
     },
     /// The head of the response has more bytes than are taken.
     ResponseHeadTooLarge,
-    /// The response is none.
+    /// The response is none, or the request's body is not what its head announced.
     Protocol,
     /// The node cannot.
     Unavailable,

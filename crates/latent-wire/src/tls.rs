@@ -85,7 +85,7 @@ fn configure(files: &TlsFiles) -> Result<ServerConfig, PlatformError> {
     let builder = match &files.client_ca {
         None => builder.with_no_client_auth(),
         Some(file) => {
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots(file)?), provider)
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(authorities(file)?), provider)
                 .build()
                 .map_err(|error| invalid(file, &format!("cannot verify clients: {error}")))?;
             builder.with_client_cert_verifier(verifier)
@@ -98,7 +98,11 @@ fn configure(files: &TlsFiles) -> Result<ServerConfig, PlatformError> {
     Ok(config)
 }
 
-fn roots(file: &Path) -> Result<RootCertStore, PlatformError> {
+/// The authorities whose certificates are in a PEM file of at most 1 MiB. Blocks on the disk.
+///
+/// # Errors
+/// `invalid-argument`, detail `tls.file` with `file`: it cannot be read, or has no certificate that is of use.
+pub fn authorities(file: &Path) -> Result<RootCertStore, PlatformError> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(file)? {
         roots.add(certificate).map_err(|error| invalid(file, &format!("has an unusable certificate: {error}")))?;

@@ -133,6 +133,7 @@ fn main() {
     let directory = tempfile::tempdir().expect("a directory for the node");
     let mut servers = Servers::new(directory.path(), &GUESTS.map(|guest| guest.fixture));
     let mut load = Load::start(&servers.token);
+    println!("{}", servers.conditions());
     for guest in GUESTS {
         match &only {
             Some(name) => alone(&mut servers, &mut load, (guest, name), rounds),

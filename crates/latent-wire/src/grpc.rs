@@ -4,6 +4,7 @@
 //! [`Api`]'s alone. No compression is accepted: a message that says it is compressed is refused as `UNIMPLEMENTED`.
 
 mod answer;
+pub(crate) mod direct;
 mod elsewhere;
 mod entry;
 mod health;
@@ -45,9 +46,8 @@ const MESSAGE_BYTES_MAX: usize = 4 << 20;
 /// `internal` when the descriptions of the services cannot be read, which is a defect of the build.
 pub fn routes(api: &Arc<Api>, listener: Listener) -> Result<Routes, PlatformError> {
     let entry = Entry::new(Arc::clone(api));
-    let payload_bytes_max = api.payload_bytes_max().saturating_add(AROUND_PAYLOAD_BYTES);
     let invocation = InvocationServer::new(invocation::Invocations::new(Arc::clone(api), listener))
-        .max_decoding_message_size(payload_bytes_max);
+        .max_decoding_message_size(invocation_bytes_max(api));
     let routes = Routes::default()
         .add_service(InterceptedService::new(invocation, entry.clone()))
         .add_service(health::service(Arc::clone(api)));
@@ -57,6 +57,11 @@ pub fn routes(api: &Arc<Api>, listener: Listener) -> Result<Routes, PlatformErro
         Listener::Control => with_management(routes, api, &entry),
     };
     Ok(elsewhere::with_fallback(routes, listener))
+}
+
+/// Bytes of one message of the service `Invocation`.
+fn invocation_bytes_max(api: &Api) -> usize {
+    api.payload_bytes_max().saturating_add(AROUND_PAYLOAD_BYTES)
 }
 
 fn with_management(routes: Routes, api: &Arc<Api>, entry: &Entry) -> Routes {

@@ -29,6 +29,7 @@ use tower::Service;
 
 use self::routes::{Call, Named};
 use crate::api::{Api, CallContext, Listener, Refused};
+use crate::grpc::direct;
 
 /// What of the edge the operator chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -61,8 +62,8 @@ impl Edge {
 
 impl<B> Service<Request<B>> for Edge
 where
-    B: http_body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    B: http_body::Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>> + Send,
 {
     type Response = Response<Body>;
     type Error = Infallible;
@@ -73,25 +74,28 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let request = request.map(Body::new);
         if let Err(error) = one_host(&request) {
             return std::future::ready(Ok(failure::refused(&error.into()))).boxed();
         }
         if is_grpc(&request) {
-            return self.grpc.call(request).boxed();
+            if direct::takes(&request, self.shared.listener) {
+                return direct::call(Arc::clone(&self.shared.api), self.grpc.clone(), request);
+            }
+            return self.grpc.call(request.map(Body::new)).boxed();
         }
+        let request = request.map(Body::new);
         let shared = Arc::clone(&self.shared);
         async move { Ok(answer(&shared, request).await) }.boxed()
     }
 }
 
-fn is_grpc(request: &Request<Body>) -> bool {
+fn is_grpc<B>(request: &Request<B>) -> bool {
     let media_type = request.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
     media_type.is_some_and(|media_type| media_type.starts_with(b"application/grpc"))
 }
 
 /// HTTP/1.1 has the host exactly once, and no request has it twice.
-fn one_host(request: &Request<Body>) -> Result<(), PlatformError> {
+fn one_host<B>(request: &Request<B>) -> Result<(), PlatformError> {
     let hosts = request.headers().get_all(HOST).iter().count();
     let missing = hosts == 0 && request.version() == Version::HTTP_11;
     if hosts > 1 || missing {

@@ -51,6 +51,16 @@ impl Servers {
         Self { api, token, data, connections: None, listeners: Vec::new() }
     }
 
+    /// What all of them have in common, in a sentence.
+    #[must_use]
+    pub fn conditions(&self) -> String {
+        let workers = self.data.metrics().num_workers();
+        format!(
+            "Every server is on the same runtime, of {workers} workers that look for events after each task; every caller has a \
+             connection of its own, on one thread of another process."
+        )
+    }
+
     /// A bare tonic server that echoes with the messages that the node answers for `guest`.
     ///
     /// # Panics

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the values are visible ASCII, whatever an id is made of.
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::call::{About, Refused};
@@ -56,6 +56,19 @@ impl Refused {
     }
 }
 
+/// The names of [`unkept`] values.
+const UNKEPT: [HeaderName; 3] = [ACTIVATION_ID, FUEL, WALL_TIME_MICROS];
+
+/// Makes an answer one whose headers a connection remembers, all of them: what it has of a value that never comes again is
+/// its name, which is then not written out with every answer that follows.
+pub(crate) fn to_remember(headers: &mut HeaderMap) {
+    for name in UNKEPT {
+        if let Some(value) = headers.get_mut(name) {
+            value.set_sensitive(false);
+        }
+    }
+}
+
 /// A value that hardly ever comes twice. Marked so, HTTP/2 does not put it into the table of values that a connection
 /// remembers, where it would drive out those that do come again, at a price for both peers.
 fn unkept(mut value: HeaderValue) -> HeaderValue {
@@ -104,6 +117,9 @@ mod tests {
         };
         let kept: Vec<_> = all.headers().filter(|(_, value)| !value.is_sensitive()).map(|(name, _)| name).collect();
         assert_eq!(kept, [REVISION, PEAK_MEMORY_BYTES, LOG_BYTES]);
+        let mut headers: HeaderMap = all.headers().collect();
+        to_remember(&mut headers);
+        assert_eq!(headers.values().filter(|value| !value.is_sensitive()).count(), 6);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Invariant: an error is on the wire twice, whole: as a detail of the standard status, and as `latent-error-bin` for
 //! clients that do not read those.
 
+use http::{HeaderMap, HeaderName, HeaderValue};
 use prost::Message;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Response, Status};
@@ -86,11 +87,15 @@ fn within(mut error: proto::Error) -> proto::Error {
     error
 }
 
-fn metadata(headers: impl Iterator<Item = (http::HeaderName, http::HeaderValue)>) -> MetadataMap {
-    // With room for all, and for what the transport adds.
-    let mut map = http::HeaderMap::with_capacity(HEADERS);
+fn metadata(headers: impl Iterator<Item = (HeaderName, HeaderValue)>) -> MetadataMap {
+    MetadataMap::from_headers(collected(headers))
+}
+
+/// The headers of an answer, with room for all, and for what the transport adds.
+pub(super) fn collected(headers: impl Iterator<Item = (HeaderName, HeaderValue)>) -> HeaderMap {
+    let mut map = HeaderMap::with_capacity(HEADERS);
     map.extend(headers);
-    MetadataMap::from_headers(map)
+    map
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use http::{Extensions, HeaderMap};
 use latent_core::PlatformError;
 use tonic::service::Interceptor;
 use tonic::{Request, Status};
@@ -21,21 +22,22 @@ impl Entry {
     pub(super) fn new(api: Arc<Api>) -> Self {
         Self { api }
     }
+}
 
-    fn context(&self, request: &Request<()>) -> Result<CallContext, Refused> {
-        let headers = request.metadata().as_ref();
-        let timeout = timeout::of_headers(headers)?;
-        let context = self.api.context(headers, request.extensions(), timeout)?;
-        if context.transport_timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Err(PlatformError::deadline_exceeded().into());
-        }
-        Ok(context)
+/// Who calls, and how long they wait.
+pub(super) fn context(api: &Api, headers: &HeaderMap, extensions: &Extensions) -> Result<CallContext, Refused> {
+    let timeout = timeout::of_headers(headers)?;
+    let context = api.context(headers, extensions, timeout)?;
+    if context.transport_timeout.is_some_and(|timeout| timeout.is_zero()) {
+        return Err(PlatformError::deadline_exceeded().into());
     }
+    Ok(context)
 }
 
 impl Interceptor for Entry {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        let context = self.context(&request).map_err(|refused| answer::status(&refused))?;
+        let context = context(&self.api, request.metadata().as_ref(), request.extensions());
+        let context = context.map_err(|refused| answer::status(&refused))?;
         request.extensions_mut().insert(context);
         Ok(request)
     }

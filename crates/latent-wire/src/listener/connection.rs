@@ -26,7 +26,7 @@ use super::bodies::{Pace, RequestBody, ResponseBody};
 use super::config::ListenerConfig;
 use super::counters::{Counters, count};
 use super::socket::{Socket, Watched};
-use crate::api::{Arrival, Peer};
+use crate::api::{Arrival, Peer, headers};
 use crate::tls::Tls;
 
 /// The part of a connection's life after its farewell, in which the peer may still finish.
@@ -58,8 +58,9 @@ where
     let from = Peer { address: Some(peer.ip()), certificate };
     let activity = Activity::new(accepted);
     let service = service_fn(|request: Request<Incoming>| {
-        let arrived = Arrival(Instant::now().into_std());
-        answer(request, (from, arrived), activity.begin(), shared.config.request_bounds(), shared.service.clone())
+        let now = Instant::now();
+        let arrived = Arrival(now.into_std());
+        answer(request, (from, arrived), activity.begin(now), shared.config.request_bounds(), shared.service.clone())
     });
     let builder = protocols(&shared.config);
     let mut connection = pin!(builder.serve_connection(io, service));
@@ -147,7 +148,10 @@ where
     let mut request = request.map(|body| RequestBody::new(body, bounds.pace));
     request.extensions_mut().insert(peer);
     request.extensions_mut().insert(arrived);
-    let response = service.oneshot(request).await?;
+    let mut response = service.oneshot(request).await?;
+    if under_way.tells_names() {
+        headers::to_remember(response.headers_mut());
+    }
     Ok(response.map(|body| ResponseBody::of(body, under_way)))
 }
 

@@ -4,6 +4,7 @@ mod access;
 mod activations;
 mod deployments;
 mod disconnects;
+mod frames;
 mod invoke;
 mod logs;
 mod node;

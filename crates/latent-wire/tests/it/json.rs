@@ -7,14 +7,13 @@ mod open;
 mod requests;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 use http_body_util::BodyExt as _;
 use latent_wire::api::Listener;
-use latent_wire::json::{Edge, EdgeConfig};
+use latent_wire::json::Edge;
 use serde_json::Value;
 use tower::ServiceExt as _;
 
@@ -109,7 +108,7 @@ impl Ask {
 }
 
 pub fn edge(node: &Node, listener: Listener) -> Edge {
-    Edge::new(Arc::clone(&node.api), listener, node.routes(listener), EdgeConfig::default())
+    node.edge(listener, node.routes(listener))
 }
 
 /// The events of a body of server-sent events: their fields by name.

@@ -21,6 +21,7 @@ use latent_scheduler::fair::{ClassQueue, LocalScheduler, LocalSchedulerConfig};
 use latent_scheduler::{FixedCellPool, FixedCellPoolConfig};
 use latent_wire::api::{Api, ApiConfig, Listener};
 use latent_wire::grpc;
+use latent_wire::json::{Edge, EdgeConfig};
 use latent_wire::ports::NodePorts;
 use latent_wire::proto::invocation_client::InvocationClient;
 use latent_wire::proto::{self};
@@ -124,9 +125,14 @@ impl Node {
         grpc::routes(&self.api, listener).unwrap()
     }
 
+    /// All that a listener serves, with its gRPC by `routes`.
+    pub fn edge(&self, listener: Listener, routes: Routes) -> Edge {
+        Edge::new(Arc::clone(&self.api), listener, routes, EdgeConfig::default())
+    }
+
     /// A client of the invoke listener.
-    pub fn invocation(&self) -> InvocationClient<Routes> {
-        InvocationClient::new(self.routes(Listener::Invoke))
+    pub fn invocation(&self) -> InvocationClient<Edge> {
+        InvocationClient::new(self.edge(Listener::Invoke, self.routes(Listener::Invoke)))
     }
 
     /// Makes `f` wait in its guest: the first gate opens when it runs, the second lets it go on.

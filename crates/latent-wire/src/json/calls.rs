@@ -32,7 +32,7 @@ pub(super) fn created<T: Serialize>(created: &T) -> Response<Body> {
 }
 
 /// Makes the call, which is neither an invocation nor a publication.
-pub(super) async fn answer(api: &Api, asked: Asked, body: Body) -> Result<Response<Body>, Refused> {
+pub(super) async fn answer(api: &Api, asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     match asked.call {
         Call::Cancel
         | Call::GetActivation
@@ -52,7 +52,7 @@ pub(super) async fn answer(api: &Api, asked: Asked, body: Body) -> Result<Respon
     }
 }
 
-async fn activations(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Body>, Refused> {
+async fn activations(api: &Api, mut asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     let Asked { call, path, query, caller, parts } = &mut asked;
     let mut id = || path.take("id").unwrap_or_default();
     Ok(match *call {
@@ -90,7 +90,7 @@ async fn activations(api: &Api, mut asked: Asked, body: Body) -> Result<Response
     })
 }
 
-async fn releases(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Body>, Refused> {
+async fn releases(api: &Api, mut asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     let Asked { call, path, query, caller, parts } = &mut asked;
     let mut of = |name| path.take(name).unwrap_or_default();
     Ok(match *call {
@@ -142,7 +142,7 @@ async fn releases(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Bo
     })
 }
 
-async fn tenants(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Body>, Refused> {
+async fn tenants(api: &Api, mut asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     let Asked { call, path, query, caller, parts } = &mut asked;
     let mut of = |name| path.take(name).unwrap_or_default();
     Ok(match *call {
@@ -172,7 +172,7 @@ async fn tenants(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Bod
     })
 }
 
-async fn node(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Body>, Refused> {
+async fn node(api: &Api, mut asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     let Asked { call, query, caller, parts, .. } = &mut asked;
     Ok(match *call {
         Call::Drain => message(&api.drain(caller, read(&parts.headers, body).await?).await?),

@@ -140,9 +140,11 @@ fn open(shared: &Shared, call: Call) -> Option<Response<Body>> {
     match call {
         Call::Health => Some(plain(StatusCode::OK, "alive\n".into())),
         Call::Readiness => {
-            let state = shared.api.state();
-            let status = if state == NodeState::Ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-            Some(plain(status, format!("{}\n", state.as_str())))
+            let (status, said) = match shared.api.readiness() {
+                Ok(()) => (StatusCode::OK, NodeState::Ready.as_str().to_owned()),
+                Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
+            };
+            Some(plain(status, format!("{said}\n")))
         }
         Call::Metrics if shared.config.open_metrics => Some(metrics(shared)),
         _ => None,

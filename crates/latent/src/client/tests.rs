@@ -48,6 +48,7 @@ fn every_verb_is_read() {
         "tenant apply t --live 1 --disk 1Gi",
         "tenant get t",
         "tenant list",
+        "tenant apply t quota.json",
         "tenant delete t",
         "credential create --tenant t --subject s --role invoke --role deploy --lifetime 1h",
         "credential list --tenant t",

@@ -174,9 +174,9 @@ fn registry(
 /// Compilation in child processes, with images and functions kept.
 fn preparation(config: &Config) -> Result<Preparation, String> {
     let Places { images, functions, .. } = Places::of(config);
-    let unusable = |dir: &Path, error: std::io::Error| {
-        format!("image_cache_dir: cannot use the directory {}: {error}", dir.display())
-    };
+    let key = if config.image_cache_dir.is_some() { "image_cache_dir" } else { "data_dir" };
+    let unusable =
+        |dir: &Path, error: std::io::Error| format!("{key}: cannot use the directory {}: {error}", dir.display());
     if let Some(dir) = &config.image_cache_dir {
         preparing::private(dir).map_err(|error| unusable(dir, error))?;
     }

@@ -81,7 +81,8 @@ async fn activations(api: &Api, mut asked: Asked, body: &mut Body) -> Result<Res
         Call::FollowLogs => {
             let tail = optional(query, "tail")?.unwrap_or_default();
             let service = query.take("service").unwrap_or_default();
-            sse::response(api.follow_logs(caller, proto::FollowLogsRequest { service, tail }).await?)
+            let tail_only = flag(query, "tail_only")?;
+            sse::response(api.follow_logs(caller, proto::FollowLogsRequest { service, tail, tail_only }).await?)
         }
         _ => {
             let (page_size, page_token) = page(query)?;

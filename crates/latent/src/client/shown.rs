@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::errors::ErrorText;
 use crate::printable::Printable;
-use crate::quantities::Size;
+use crate::quantities::{Size, Span};
 
 /// When the year 10000 begins, in seconds after the year 1970 did.
 const YEAR_10000_SECS: u64 = 253_402_300_800;
@@ -25,7 +25,7 @@ pub fn time(wire: Option<&WireTimestamp>) -> String {
 
 /// A duration in the unit that fits; nothing for none.
 pub fn span(wire: Option<&WireDuration>) -> String {
-    wire.map(|wire| format!("{:.1?}", from_duration(wire))).unwrap_or_default()
+    wire.map(|wire| Span(from_duration(wire)).to_string()).unwrap_or_default()
 }
 
 /// The beginning of a digest.
@@ -54,7 +54,7 @@ pub fn error(message: &Error) -> String {
 /// What an activation used, in one line.
 pub fn used(consumption: &Consumption) -> String {
     let time = consumption.wall_time.as_ref().map(from_duration).unwrap_or_default();
-    format!("time {time:.1?}, fuel {}, peak memory {}", consumption.fuel, Size(consumption.peak_memory_bytes))
+    format!("time {}, fuel {}, peak memory {}", Span(time), consumption.fuel, Size(consumption.peak_memory_bytes))
 }
 
 /// What an activation used, as `latent run` has it in JSON.

@@ -210,3 +210,6 @@ fn workers(config: &Config) -> usize {
         workers => workers.unwrap_or(usize::MAX),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -249,6 +249,15 @@ impl LocalActivationManager {
         self.services.pressure.store(sample.map(Arc::new));
     }
 
+    /// Whether the node's pressure lets anything be admitted now.
+    ///
+    /// # Errors
+    /// What every activation is refused with, as long as it does not.
+    pub fn check_pressure(&self) -> Result<(), PlatformError> {
+        let pressure = self.services.pressure.load();
+        self.services.parts.admission.check_pressure(pressure.as_deref(), now())
+    }
+
     /// How long a cleanup may take.
     #[must_use]
     pub fn cleanup_grace(&self) -> Duration {

@@ -1,12 +1,14 @@
 //! Reads how hard Linux says that the node is pressed.
 //!
 //! Invariant: what cannot be read is no sample. Whoever hands the answer to admission hands `None` then, and a node whose
-//! policy asks for a sample is taken to be overloaded (reference, section 4).
+//! policy asks for a sample is taken to be overloaded (reference, section 4). The files stay open, so that a process
+//! without a free descriptor knows its pressure all the same.
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
 use std::time::Instant;
 
 use latent_scheduler::admission::{MalformedPressure, PressureSample};
@@ -14,13 +16,15 @@ use latent_scheduler::admission::{MalformedPressure, PressureSample};
 /// Where Linux keeps it.
 pub const PRESSURE_DIRECTORY: &str = "/proc/pressure";
 /// The most that is read of a file.
-const FILE_BYTES_MAX: u64 = 4096;
+const FILE_BYTES_MAX: usize = 4096;
+/// The files of a directory, in the order of a sample.
+const FILES: [&str; 3] = ["cpu", "memory", "io"];
 
 /// Reads `cpu`, `memory` and `io` of a directory such as [`PRESSURE_DIRECTORY`]. Whoever owns it calls
 /// [`sample`](Self::sample) more often than the policy's samples grow stale.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct PressureReader {
-    directory: PathBuf,
+    files: [File; FILES.len()],
 }
 
 /// Why there is no sample.
@@ -54,25 +58,43 @@ impl fmt::Display for PressureUnreadable {
 impl std::error::Error for PressureUnreadable {}
 
 impl PressureReader {
-    /// A reader of the files in `directory`.
-    #[must_use]
-    pub fn new(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+    /// Opens the files in `directory`, for as long as the reader lives.
+    ///
+    /// # Errors
+    /// [`PressureUnreadable::Io`], for the first file that cannot be opened.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, PressureUnreadable> {
+        let open = |file: &'static str| {
+            File::open(directory.as_ref().join(file)).map_err(|error| PressureUnreadable::Io { file, error })
+        };
+        let [cpu, memory, io] = FILES;
+        Ok(Self { files: [open(cpu)?, open(memory)?, open(io)?] })
     }
 
     /// Reads the three files, at `now`. Blocks for as long as the kernel takes to add up its numbers.
     ///
     /// # Errors
-    /// [`PressureUnreadable`], for the first file that is missing, unreadable or malformed.
+    /// [`PressureUnreadable`], for the first file that is unreadable or malformed.
     pub fn sample(&self, now: Instant) -> Result<PressureSample, PressureUnreadable> {
-        let [cpu, memory, io] = ["cpu", "memory", "io"]
-            .map(|file| read(&self.directory.join(file)).map_err(|error| PressureUnreadable::Io { file, error }));
-        PressureSample::parse(&cpu?, &memory?, &io?, now).map_err(PressureUnreadable::Malformed)
+        let [cpu, memory, io] = &self.files;
+        let [cpu_named, memory_named, io_named] = FILES;
+        let (cpu, memory, io) = (read(cpu, cpu_named)?, read(memory, memory_named)?, read(io, io_named)?);
+        PressureSample::parse(&cpu, &memory, &io, now).map_err(PressureUnreadable::Malformed)
     }
 }
 
-fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
-    Ok(text)
+/// What `file` says now, from its start; at most its first [`FILE_BYTES_MAX`] bytes.
+fn read(file: &File, named: &'static str) -> Result<String, PressureUnreadable> {
+    let failed = |error| PressureUnreadable::Io { file: named, error };
+    let mut bytes = vec![0; FILE_BYTES_MAX];
+    let mut filled = 0;
+    while let Some(free) = bytes.get_mut(filled..).filter(|free| !free.is_empty()) {
+        match file.read_at(free, filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    bytes.truncate(filled);
+    String::from_utf8(bytes).map_err(|error| failed(io::Error::new(io::ErrorKind::InvalidData, error)))
 }

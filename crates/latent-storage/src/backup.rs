@@ -44,12 +44,12 @@ impl Storage {
     /// # Errors
     /// `invalid-argument` when `target` has something in it or lies within a storage, this one or another;
     /// `corrupt-artifact` naming a component that is damaged; `resource-exhausted` or `unavailable` when the
-    /// disk fails. What is in `target` then is no storage.
+    /// disk fails. `target` is as it was before then; what cannot be removed is no storage.
     pub fn backup(&self, target: impl AsRef<Path>) -> Result<Verified, PlatformError> {
         let target = Directory::begin(self.directory.disk(), target.as_ref())?;
         let _kept = self.copying();
         let snapshot = self.writer().snapshot()?;
-        copy(&snapshot, &self.directory, &target, &self.limits)
+        copy(&snapshot, &self.directory, target, &self.limits)
     }
 }
 
@@ -80,7 +80,7 @@ pub fn verify_on(
 /// of it.
 ///
 /// # Errors
-/// As [`verify`] and [`Storage::backup`]. What is in `target` then is no storage.
+/// As [`verify`] and [`Storage::backup`].
 pub fn restore(
     from: impl AsRef<Path>,
     target: impl AsRef<Path>,
@@ -102,7 +102,7 @@ pub fn restore_on(
     let from = Directory::look(disk.clone(), from.as_ref())?;
     let snapshot = look(&from, limits)?;
     let target = Directory::begin(disk, target.as_ref())?;
-    copy(&snapshot.1, &from, &target, limits)
+    copy(&snapshot.1, &from, target, limits)
 }
 
 /// The database of a directory, read through a layer that keeps its file as it is.
@@ -116,7 +116,21 @@ fn look(directory: &Directory, limits: &StorageLimits) -> Result<(Records, ReadT
     Ok((records, snapshot))
 }
 
+/// Copies into `target`, of which nothing is left when that fails.
 fn copy(
+    snapshot: &ReadTransaction,
+    from: &Directory,
+    target: Directory,
+    limits: &StorageLimits,
+) -> Result<Verified, PlatformError> {
+    let copied = fill(snapshot, from, &target, limits);
+    if copied.is_err() {
+        target.abandon();
+    }
+    copied
+}
+
+fn fill(
     snapshot: &ReadTransaction,
     from: &Directory,
     target: &Directory,

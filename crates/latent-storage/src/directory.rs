@@ -7,6 +7,7 @@ mod format;
 mod place;
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,6 +29,8 @@ pub(crate) struct Directory {
     disk: Arc<dyn Disk>,
     root: PathBuf,
     staged_count: AtomicU64,
+    /// Whether it was made just now.
+    is_new: bool,
     _lock: Lock,
 }
 
@@ -49,7 +52,7 @@ pub(crate) struct Staged<'d> {
 impl Directory {
     /// Takes the directory over, making it if it is not there or empty.
     pub(crate) fn open(disk: Arc<dyn Disk>, root: &Path) -> Result<Self, Refusal> {
-        let names = disk.list(root).map_err(Refusal::io("list", root))?;
+        let names = names_in(&*disk, root)?;
         let is_new = names.is_none();
         let names = names.unwrap_or_default();
         if let Some(found) = format::foreign(&names) {
@@ -74,7 +77,7 @@ impl Directory {
 
     /// Takes over a directory that has to be a complete storage already, and leaves it as it is.
     pub(crate) fn look(disk: Arc<dyn Disk>, root: &Path) -> Result<Self, Refusal> {
-        let names = disk.list(root).map_err(Refusal::io("list", root))?.unwrap_or_default();
+        let names = names_in(&*disk, root)?.unwrap_or_default();
         let has = |wanted: &str| names.iter().any(|name| name == wanted);
         if !format::is_declared(&names) || !has(DATABASE_NAME) {
             return Err(Refusal::Absent { directory: root.to_owned() });
@@ -87,7 +90,7 @@ impl Directory {
     /// Takes over an empty directory, making it if it is not there, whose format file is written last:
     /// [`complete`](Self::complete).
     pub(crate) fn begin(disk: Arc<dyn Disk>, root: &Path) -> Result<Self, Refusal> {
-        let names = disk.list(root).map_err(Refusal::io("list", root))?;
+        let names = names_in(&*disk, root)?;
         if let Some(found) = names.iter().flatten().find(|name| !format::is_harmless(name)) {
             return Err(Refusal::NotEmpty { directory: root.to_owned(), found: found.display().to_string() });
         }
@@ -95,9 +98,33 @@ impl Directory {
         if names.is_none() {
             place::make_durably(&*disk, root)?;
         }
-        let directory = Self::lock(disk, root)?;
-        directory.make_parts()?;
-        Ok(directory)
+        let directory = Self { is_new: names.is_none(), ..Self::lock(disk, root)? };
+        match directory.make_parts() {
+            Ok(()) => Ok(directory),
+            Err(refusal) => {
+                directory.abandon();
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Leaves a directory that was taken over with [`begin`](Self::begin) as it was before. What cannot be removed stays,
+    /// and is no storage: the format file is the first to go.
+    pub(crate) fn abandon(self) {
+        let disk = &*self.disk;
+        for name in format::NAMES.into_iter().chain([LATEST_NAME, DATABASE_NAME]) {
+            let _was_not_there = disk.remove_file(&self.root.join(name));
+        }
+        for part in [COMPONENTS_NAME, STAGED_NAME].map(|part| self.root.join(part)) {
+            for name in disk.list(&part).ok().flatten().unwrap_or_default() {
+                let _stays = disk.remove_file(&part.join(name));
+            }
+            let _stays = disk.remove_directory(&part);
+        }
+        let _stays = disk.remove_file(&self.root.join(LOCK_NAME));
+        if self.is_new {
+            let _stays = disk.remove_directory(&self.root);
+        }
     }
 
     /// Declares a directory complete that was taken over with [`begin`](Self::begin).
@@ -110,7 +137,8 @@ impl Directory {
         let file = root.join(LOCK_NAME);
         let lock = disk.lock(&file).map_err(Refusal::io("lock", &file))?;
         let lock = lock.ok_or_else(|| Refusal::InUse { directory: root.to_owned() })?;
-        let directory = Self { disk, root: root.to_owned(), staged_count: AtomicU64::new(0), _lock: Lock(lock) };
+        let directory =
+            Self { disk, root: root.to_owned(), staged_count: AtomicU64::new(0), is_new: false, _lock: Lock(lock) };
         directory.check_parts()?;
         Ok(directory)
     }
@@ -262,6 +290,14 @@ impl Directory {
         }
         Ok(())
     }
+}
+
+/// The names in what is to be a directory of ours; `None` when nothing has its name.
+fn names_in(disk: &dyn Disk, root: &Path) -> Result<Option<Vec<OsString>>, Refusal> {
+    disk.list(root).map_err(|error| match error.kind() {
+        io::ErrorKind::NotADirectory => Refusal::NotADirectory { directory: root.to_owned() },
+        _ => Refusal::io("list", root)(error),
+    })
 }
 
 /// The file of a component, below the directory.

@@ -79,6 +79,12 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// When it is still there, or was not there; `NotAFile` when it is a directory.
     fn remove_file(&self, file: &Path) -> io::Result<()>;
 
+    /// Removes a directory that has nothing in it.
+    ///
+    /// # Errors
+    /// When it is still there, or was not there.
+    fn remove_directory(&self, directory: &Path) -> io::Result<()>;
+
     /// Opens a file to be read and written in place.
     ///
     /// # Errors

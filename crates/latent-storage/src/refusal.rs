@@ -23,6 +23,8 @@ pub(crate) enum Refusal {
     Inside { directory: PathBuf, storage: PathBuf },
     /// Something has the name of a file or directory of ours and is neither.
     WrongKind { file: PathBuf, found: EntryKind, wanted: EntryKind },
+    /// A directory is named that is none, or lies below something that is none.
+    NotADirectory { directory: PathBuf },
     /// There is no storage where one is to be read.
     Absent { directory: PathBuf },
     /// Another version of this program wrote the directory.
@@ -89,6 +91,7 @@ impl Refusal {
             Self::NotOurs { .. }
             | Self::NotEmpty { .. }
             | Self::Inside { .. }
+            | Self::NotADirectory { .. }
             | Self::Absent { .. }
             | Self::DocumentName { .. }
             | Self::ComponentTooLarge { .. } => Code::InvalidArgument,
@@ -122,6 +125,7 @@ impl Refusal {
             Self::WrongKind { file, found, wanted } => {
                 of("storage.wrong-kind", "file", file.display()).with("found", found).with("wanted", wanted)
             }
+            Self::NotADirectory { directory } => of("storage.not-a-directory", "directory", directory.display()),
             Self::Absent { directory } => of("storage.absent", "directory", directory.display()),
             Self::Format { directory, found, known } => {
                 of("storage.format", "directory", directory.display()).with("found", found).with("known", known)
@@ -180,6 +184,9 @@ impl fmt::Display for Refusal {
             Self::WrongKind { file, found, wanted } => {
                 let file = file.display();
                 write!(f, "{file} is {found} where {wanted} belongs; move it away, and put back what it replaced")
+            }
+            Self::NotADirectory { directory } => {
+                write!(f, "{} is no directory, or lies below a file; name a directory", directory.display())
             }
             Self::Absent { directory } => {
                 let directory = directory.display();

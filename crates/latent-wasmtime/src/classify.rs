@@ -4,7 +4,10 @@
 //! generic failure (`activation-containment.md`, "Wasmtime stop cause"). All string matching on the engine's
 //! untyped errors is in this module.
 
+use std::io;
+
 use latent_core::{ErrorDetail, ExecutionOutcome, PlatformError, PlatformErrorCode, StopCause};
+use rustix::io::Errno;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::{I32Exit, ResourceTableError};
 
@@ -53,6 +56,14 @@ pub fn classify(facts: Facts, bounds: Bounds, error: &wasmtime::Error) -> Execut
     }
     if facts.table_denied {
         return limit("activation.table-exhausted", bounds.table_elements);
+    }
+    if is_out_of_host_memory(error) {
+        let error = PlatformError::new(
+            PlatformErrorCode::ResourceExhausted,
+            "the system gives the node no more memory or address space for a guest",
+        );
+        let detail = ErrorDetail::new("activation.host-memory-exhausted");
+        return ExecutionOutcome::Failed(error.retryable().with_detail(detail));
     }
     if let Some(exceeded) = exceeded(bounds, error) {
         return exceeded;
@@ -105,6 +116,15 @@ fn exceeded(bounds: Bounds, error: &wasmtime::Error) -> Option<ExecutionOutcome>
         return Some(limit("activation.random-exhausted", bounds.random_bytes));
     }
     None
+}
+
+/// Whether the system refused the engine memory, which is nothing that the guest could help.
+fn is_out_of_host_memory(error: &wasmtime::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<wasmtime::error::OutOfMemory>()
+            || cause.downcast_ref::<Errno>() == Some(&Errno::NOMEM)
+            || cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::OutOfMemory)
+    })
 }
 
 /// The innermost message of an error chain, bounded.
@@ -206,6 +226,27 @@ mod tests {
         assert_eq!(classify(facts, BOUNDS, &trap()), ExecutionOutcome::Cancelled);
         let facts = Facts { stop: Some(StopCause::DeadlineExceeded), ..facts };
         assert_eq!(classify(facts, BOUNDS, &trap()), ExecutionOutcome::DeadlineExceeded);
+    }
+
+    #[test]
+    fn memory_that_the_system_refuses_is_no_fault_of_the_guest() {
+        let refused = || io::Error::from_raw_os_error(Errno::NOMEM.raw_os_error());
+        for error in [Errno::NOMEM.into(), refused().into(), wasmtime::Error::from(refused()).context("a memory")] {
+            match classify(Facts::default(), BOUNDS, &error) {
+                ExecutionOutcome::Failed(error) => {
+                    assert_eq!((error.code(), error.is_retryable()), (PlatformErrorCode::ResourceExhausted, true));
+                    assert!(error.has_detail("activation.host-memory-exhausted"), "{error:?}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        let denied = Facts { memory_denied: true, ..Facts::default() };
+        assert_eq!(classify(denied, BOUNDS, &Errno::NOMEM.into()), ExecutionOutcome::MemoryExhausted);
+        let said = wasmtime::Error::msg("a guest says: Cannot allocate memory");
+        match classify(Facts::default(), BOUNDS, &said) {
+            ExecutionOutcome::Failed(error) => assert_eq!(error.code(), PlatformErrorCode::GuestTrap),
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

@@ -117,10 +117,19 @@ impl Api {
         &self.config
     }
 
-    /// What the node is doing, for `/readyz` and health.
-    #[must_use]
-    pub fn state(&self) -> NodeState {
-        self.ports.operations.state()
+    /// Whether the node takes activations now, for `/readyz` and health.
+    ///
+    /// # Errors
+    /// Why not, in a few words: its state, or `overloaded` with what presses it.
+    pub fn readiness(&self) -> Result<(), String> {
+        let state = self.ports.operations.state();
+        if state != NodeState::Ready {
+            return Err(state.as_str().to_owned());
+        }
+        self.ports.manager.check_pressure().map_err(|error| {
+            let pressed = error.details().iter().find_map(|detail| detail.field("dimension"));
+            pressed.map_or_else(|| "overloaded".to_owned(), |by| format!("overloaded: {by}"))
+        })
     }
 
     /// The metrics in the text format of Prometheus. Whoever serves them to others than operators has been told to.

@@ -6,6 +6,7 @@ mod body;
 mod calls;
 mod failure;
 mod invoke;
+mod media;
 mod publish;
 mod routes;
 
@@ -19,9 +20,9 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use http::header::{CONTENT_TYPE, HOST};
+use http::header::{CONTENT_TYPE, EXPECT, HOST};
 use http::request::Parts;
-use http::{HeaderValue, Request, Response, StatusCode, Version};
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Version};
 use latent_core::PlatformError;
 use latent_node::access::Role;
 use latent_node::operations::NodeState;
@@ -74,10 +75,8 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        if let Err(error) = one_host(&request) {
-            return std::future::ready(Ok(failure::refused(&error.into()))).boxed();
-        }
-        if is_grpc(&request) {
+        let is_call_in_grpc = media::is_grpc(request.method(), request.headers());
+        if is_call_in_grpc && one_host(request.headers(), request.version()).is_ok() {
             if direct::takes(&request, self.shared.listener) {
                 return direct::call(Arc::clone(&self.shared.api), self.grpc.clone(), request);
             }
@@ -89,15 +88,10 @@ where
     }
 }
 
-fn is_grpc<B>(request: &Request<B>) -> bool {
-    let media_type = request.headers().get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-    media_type.is_some_and(|media_type| media_type.starts_with(b"application/grpc"))
-}
-
 /// HTTP/1.1 has the host exactly once, and no request has it twice.
-fn one_host<B>(request: &Request<B>) -> Result<(), PlatformError> {
-    let hosts = request.headers().get_all(HOST).iter().count();
-    let missing = hosts == 0 && request.version() == Version::HTTP_11;
+fn one_host(headers: &HeaderMap, version: Version) -> Result<(), PlatformError> {
+    let hosts = headers.get_all(HOST).iter().count();
+    let missing = hosts == 0 && version == Version::HTTP_11;
     if hosts > 1 || missing {
         return Err(text::invalid("http.header", "host", "has to be there once"));
     }
@@ -113,9 +107,24 @@ struct Asked {
     caller: CallContext,
 }
 
+/// The answer, which waits until the request has been taken.
 async fn answer(shared: &Shared, request: Request<Body>) -> Response<Body> {
-    let (parts, body) = request.into_parts();
-    let (route, path) = match routes::find(&parts.method, parts.uri.path(), shared.listener) {
+    let (parts, mut body) = request.into_parts();
+    // Such a client sends nothing before it is asked to, and needs no asking once it is answered.
+    let is_sent = !parts.headers.contains_key(EXPECT);
+    let response = routed(shared, parts, &mut body).await;
+    if is_sent {
+        body::drain(&mut body).await;
+    }
+    response
+}
+
+async fn routed(shared: &Shared, parts: Parts, body: &mut Body) -> Response<Body> {
+    if let Err(error) = one_host(&parts.headers, parts.version) {
+        return failure::refused(&error.into());
+    }
+    let found = media::check(&parts).and_then(|()| routes::find(&parts.method, parts.uri.path(), shared.listener));
+    let (route, path) = match found {
         Ok(found) => found,
         Err(unrouted) => return failure::unrouted(unrouted),
     };
@@ -136,9 +145,11 @@ fn open(shared: &Shared, call: Call) -> Option<Response<Body>> {
     match call {
         Call::Health => Some(plain(StatusCode::OK, "alive\n".into())),
         Call::Readiness => {
-            let state = shared.api.state();
-            let status = if state == NodeState::Ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-            Some(plain(status, format!("{}\n", state.as_str())))
+            let (status, said) = match shared.api.readiness() {
+                Ok(()) => (StatusCode::OK, NodeState::Ready.as_str().to_owned()),
+                Err(why) => (StatusCode::SERVICE_UNAVAILABLE, why),
+            };
+            Some(plain(status, format!("{said}\n")))
         }
         Call::Metrics if shared.config.open_metrics => Some(metrics(shared)),
         _ => None,
@@ -150,7 +161,7 @@ async fn authenticated(
     call: Call,
     (path, query): (Named, Named),
     parts: Parts,
-    body: Body,
+    body: &mut Body,
 ) -> Result<Response<Body>, Refused> {
     let caller = shared.api.context(&parts.headers, &parts.extensions, None)?;
     let asked = Asked { call, path, query, parts, caller };

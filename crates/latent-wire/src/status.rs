@@ -16,11 +16,17 @@ pub struct Statuses {
     pub http: StatusCode,
 }
 
-/// The statuses of `error`: those of its code, and over HTTP 413 for a payload that is too large.
+/// The statuses of `error`: those of its code, and over HTTP 413 for a payload that is too large and 415 for a body that is
+/// written down in a way that is not read.
 #[must_use]
 pub fn of(error: &PlatformError) -> Statuses {
     let statuses = statuses(error.code(), error.is_retryable());
-    if is_payload_too_large(error) { Statuses { http: StatusCode::PAYLOAD_TOO_LARGE, ..statuses } } else { statuses }
+    let http = match () {
+        () if is_payload_too_large(error) => StatusCode::PAYLOAD_TOO_LARGE,
+        () if error.has_detail("http.media-type") => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        () => statuses.http,
+    };
+    Statuses { http, ..statuses }
 }
 
 /// The statuses of `code`, which depend on whether the error is `retryable` where the same code tells of overload and of

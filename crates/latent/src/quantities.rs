@@ -93,6 +93,17 @@ impl fmt::Display for Size {
     }
 }
 
+/// A duration in the unit that fits, to one decimal. None at all is one of the usual size: it is what is told where nothing
+/// was measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Span(pub Duration);
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_zero() { f.write_str("0 ms") } else { write!(f, "{:.1?}", self.0) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,5 +153,11 @@ mod tests {
         for text in ["", "soon", "-1s", "99999999999999999999s", "18446744073709551615years"] {
             assert!(parse_duration(text).unwrap_err().contains("500ms"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_span_has_the_unit_that_fits_and_none_at_all_is_not_told_in_nanoseconds() {
+        let told = |span: Duration| Span(span).to_string();
+        assert_eq!((told(Duration::ZERO), told(Duration::from_micros(1500))), ("0 ms".to_owned(), "1.5ms".to_owned()));
     }
 }

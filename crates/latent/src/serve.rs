@@ -4,6 +4,7 @@
 
 mod asked;
 mod beside;
+mod descriptors;
 mod directory;
 mod holder;
 mod host;
@@ -81,7 +82,8 @@ pub fn serve(args: &ServeArgs) -> Exit {
 ///
 /// # Errors
 /// One sentence: why it cannot start.
-pub fn run(config: Config, companion: Option<Companion>) -> Result<Exit, Failure> {
+pub fn run(mut config: Config, companion: Option<Companion>) -> Result<Exit, Failure> {
+    descriptors::fit(&mut config).map_err(Failure::local)?;
     let no_threads = |error: io::Error| {
         let advice = "lower workers, or raise the limits of the system (RLIMIT_NPROC, RLIMIT_AS)";
         Failure::local(format!("cannot start the node's threads: {error}; {advice}"))
@@ -208,3 +210,6 @@ fn workers(config: &Config) -> usize {
         workers => workers.unwrap_or(usize::MAX),
     }
 }
+
+#[cfg(test)]
+mod tests;

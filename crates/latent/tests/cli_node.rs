@@ -253,3 +253,22 @@ fn a_drained_node_refuses_for_now_and_takes_calls_again_after_a_resume() {
     node.latent(&["node", "resume"]).ok();
     assert_eq!(node.latent(&call).ok(), "\"a\"\n");
 }
+
+#[test]
+fn a_tenant_keeps_what_flags_do_not_name_and_a_file_is_its_whole_quota() {
+    let node = Node::start();
+    let quota = |ran: Ran| {
+        let tenant: Value = serde_json::from_str(ran.ok().trim()).expect("one line of JSON");
+        tenant["quota"].clone()
+    };
+    let apply = |more: &[&str]| quota(node.latent(&[&["tenant", "apply", "acme", "--output", "json"], more].concat()));
+    assert_eq!(
+        apply(&["--live", "4", "--memory", "1Gi"]),
+        serde_json::json!({"live": "4", "memory_bytes": "1073741824"})
+    );
+    assert_eq!(apply(&["--live", "5"]), serde_json::json!({"live": "5", "memory_bytes": "1073741824"}));
+    std::fs::write(node.dir.path().join("quota.json"), "{\"queued\": 2}").expect("the directory takes files");
+    assert_eq!(apply(&["quota.json"]), serde_json::json!({"queued": "2"}));
+    let both = node.latent(&["tenant", "apply", "acme", "quota.json", "--live", "4"]);
+    assert_eq!(both.code, Some(2), "{both:?}");
+}

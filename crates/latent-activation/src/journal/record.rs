@@ -211,6 +211,7 @@ impl Record {
         let progress = self.seen(&state);
         ActivationSummary {
             activation_id: self.activation_id().clone(),
+            service: state.resolved.as_ref().map(|revision| revision.service.clone()),
             phase: progress.phase(),
             terminal: progress.terminal(),
             received_at: self.received_at().wall,

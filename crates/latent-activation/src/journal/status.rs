@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use latent_core::{
-    ActivationId, ActivationOutcome, BudgetConsumption, MediaType, Payload, PlatformError, ResolvedRevision, TenantId,
-    TerminalState,
+    ActivationId, ActivationOutcome, BudgetConsumption, MediaType, Payload, PlatformError, ResolvedRevision,
+    ServiceName, TenantId, TerminalState,
 };
 
 use super::config::wide;
@@ -122,6 +122,8 @@ pub enum RetainedDeclaredError {
 pub struct ActivationSummary {
     /// The activation.
     pub activation_id: ActivationId,
+    /// The service of the revision that it is pinned to, once resolved.
+    pub service: Option<ServiceName>,
     /// Where it is, or was when it ended.
     pub phase: LifecyclePhase,
     /// How it ended, once published.

@@ -129,6 +129,7 @@ impl Limit {
             "cell-pool.queue-full" => Self::Queue,
             "scheduler.limit" => return (detail.field("reason") == Some("queue-full")).then_some(Self::Queue),
             "activation.pool-exhausted" | "activation.instance-permits-exhausted" => Self::Instances,
+            "activation.host-memory-exhausted" => Self::NodeCapacity,
             "activation.ready-pins-exhausted" => Self::PreparedCode,
             "compiler.queue-full" => Self::CompilerQueue,
             "compiler.limit" => Self::Compilation,

@@ -149,10 +149,14 @@ async fn a_fresh_sample_of_a_calm_node_admits() {
     let taken_at = tokio::time::Instant::now().into_std();
     let calm = PressureSample { taken_at, cpu_some: 0, memory_full: 0, io_full: 0 };
     node.manager.observe_pressure(Some(calm));
+    node.manager.check_pressure().unwrap();
     assert_eq!(node.run("a").await.outcome.terminal_state(), State::Completed);
     node.manager.observe_pressure(Some(PressureSample { memory_full: 9_999, ..calm }));
-    assert_eq!(error(&node.run("b").await).1.details()[0].field("dimension"), Some("memory-pressure"));
+    let said = node.manager.check_pressure().unwrap_err();
+    assert_eq!(error(&node.run("b").await).1.details(), said.details());
+    assert_eq!(said.details()[0].field("dimension"), Some("memory-pressure"));
     node.manager.observe_pressure(None);
+    assert_eq!(node.manager.check_pressure().unwrap_err().details()[0].field("dimension"), Some("pressure-sample"));
     assert_eq!(error(&node.run("c").await).1.details()[0].field("dimension"), Some("pressure-sample"));
     node.assert_settled(0);
 }

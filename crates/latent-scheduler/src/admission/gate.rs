@@ -3,6 +3,7 @@
 //! Invariant: one admission goes by one view from its start to its end.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use latent_core::PlatformError;
@@ -11,6 +12,7 @@ use super::config::AdmissionConfig;
 use super::denial::Denial;
 use super::ledger::QuotaLedger;
 use super::permit::AdmissionPermit;
+use super::pressure::{self, PressureSample};
 use super::request::{AdmissionRequest, Conditions};
 use super::terms;
 
@@ -52,6 +54,14 @@ impl Admission {
     #[must_use]
     pub fn config(&self) -> Arc<AdmissionConfig> {
         self.view.load_full()
+    }
+
+    /// Whether the node's pressure, as it was sampled, lets anything be admitted at `now`.
+    ///
+    /// # Errors
+    /// As [`Self::admit`] would refuse every activation: reason `node-overloaded`, with the dimension.
+    pub fn check_pressure(&self, sample: Option<&PressureSample>, now: Instant) -> Result<(), PlatformError> {
+        pressure::check(self.view.load().pressure, sample, now).map_err(PlatformError::from)
     }
 
     /// Decides about one activation and reserves what it is granted.

@@ -16,6 +16,8 @@ const OLDEST_FORMAT: u64 = 1;
 const NAME: &str = "format";
 /// Where the file is written before it gets its name.
 const STAGED_NAME: &str = "format.staged";
+/// Both, the one that counts first.
+pub(super) const NAMES: [&str; 2] = [NAME, STAGED_NAME];
 const PREFIX: &str = "latent storage, format ";
 const BYTES_MAX: u64 = 256;
 /// What a file system may have in its root by itself.

@@ -75,6 +75,10 @@ impl Disk for RealDisk {
         fs::remove_file(file).map_err(tell_directory)
     }
 
+    fn remove_directory(&self, directory: &Path) -> io::Result<()> {
+        fs::remove_dir(directory)
+    }
+
     fn open_blocks(&self, file: &Path, presence: Presence) -> io::Result<Arc<dyn Blocks>> {
         let create = presence == Presence::Created;
         Ok(Arc::new(RealBlocks(open_file(read_and_write().create(create), file)?)))

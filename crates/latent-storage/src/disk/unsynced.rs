@@ -53,6 +53,10 @@ impl Disk for UnsyncedDisk {
         RealDisk.remove_file(file)
     }
 
+    fn remove_directory(&self, directory: &Path) -> io::Result<()> {
+        RealDisk.remove_directory(directory)
+    }
+
     fn open_blocks(&self, file: &Path, presence: Presence) -> io::Result<Arc<dyn Blocks>> {
         Ok(Arc::new(UnsyncedBlocks(RealDisk.open_blocks(file, presence)?)))
     }

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use latent_core::{PlatformError, PlatformErrorCode};
-use latent_storage::{StorageLimits, Verified, restore_on, verify_on};
+use latent_storage::disk::Disk as _;
+use latent_storage::{Storage, StorageLimits, Verified, restore_on, verify_on};
 
 use crate::disk::{Fault, MemoryDisk, Survival};
-use crate::support::{Held, ROOT, apply, delete, digest, fresh, furnish, held, open_at, publish, tenant};
+use crate::support::{Held, ROOT, apply, delete, digest, fresh, furnish, held, open_at, options, publish, tenant};
 
 const BACKUP: &str = "/data/backup";
 
@@ -101,7 +102,7 @@ fn what_is_damaged_in_a_backup_is_named() {
             assert_eq!(error.code(), PlatformErrorCode::CorruptArtifact, "{error}");
             assert!(error.message().contains(named), "{named} in: {error}");
         }
-        assert!(verify(&damaged, "/data/again").is_err(), "a half-restored copy is no storage");
+        assert_eq!(damaged.kind(Path::new("/data/again")).unwrap(), None, "nothing is left of a copy that failed");
     }
 }
 
@@ -137,7 +138,36 @@ fn a_damaged_component_stops_a_backup_by_name() {
     let error = storage.backup(BACKUP).expect_err("it is damaged");
     assert_eq!(error.code(), PlatformErrorCode::CorruptArtifact);
     assert!(error.message().contains(&digest("two").to_string()), "{error}");
-    assert!(verify(&disk, BACKUP).expect_err("it is not complete").has_detail("storage.absent"));
+    assert_eq!(disk.kind(Path::new(BACKUP)).unwrap(), None, "nothing is left of it");
+    disk.create_directory(Path::new(BACKUP)).expect("it is made");
+    storage.backup(BACKUP).expect_err("it is damaged");
+    assert_eq!(
+        disk.list(Path::new(BACKUP)).unwrap(),
+        Some(Vec::new()),
+        "a directory that was there stays, and is empty"
+    );
+}
+
+#[test]
+fn a_file_where_a_directory_is_named_is_the_callers_mistake() {
+    let place = tempfile::tempdir().expect("a temporary directory is made");
+    let file = place.path().join("file");
+    std::fs::write(&file, "kept").expect("it takes files");
+    let storage = Storage::open(place.path().join("data"), options()).expect("a directory is made");
+    let limits = StorageLimits::default();
+    for wrong in [file.clone(), file.join("below")] {
+        let backup = storage.backup(&wrong).map(drop);
+        let opened = Storage::open(&wrong, options()).map(drop);
+        let verified = latent_storage::verify(&wrong, &limits).map(drop);
+        let restored = latent_storage::restore(&wrong, place.path().join("again"), &limits).map(drop);
+        for refused in [backup, opened, verified, restored] {
+            let error = refused.expect_err("it is a file");
+            assert_eq!((error.code(), error.is_retryable()), (PlatformErrorCode::InvalidArgument, false), "{error}");
+            assert!(error.has_detail("storage.not-a-directory"), "{error}");
+            assert!(error.message().contains(wrong.to_str().expect("it is text")), "{error}");
+        }
+    }
+    assert_eq!(std::fs::read_to_string(&file).expect("it is there"), "kept");
 }
 
 #[test]

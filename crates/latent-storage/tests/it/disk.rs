@@ -339,6 +339,16 @@ impl Disk for MemoryDisk {
         Ok(())
     }
 
+    fn remove_directory(&self, directory: &Path) -> io::Result<()> {
+        let mut state = self.state();
+        state.operations += 1;
+        state.step()?;
+        if state.names.keys().any(|path| path.parent() == Some(directory)) {
+            return Err(io::ErrorKind::DirectoryNotEmpty.into());
+        }
+        state.names.remove(directory).map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
     fn open_blocks(&self, file: &Path, presence: Presence) -> io::Result<Arc<dyn Blocks>> {
         let mut state = self.state();
         state.operations += 1;

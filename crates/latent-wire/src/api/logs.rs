@@ -1,9 +1,11 @@
 //! What guests wrote.
 
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use futures_util::{StreamExt, stream};
+use futures_util::stream::BoxStream;
+use futures_util::{Stream, StreamExt, stream};
 use latent_activation::journal::Lookup;
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, ServiceName};
 use latent_node::access::Role;
@@ -45,7 +47,7 @@ impl Api {
         })
     }
 
-    /// `FollowLogs`. The stream ends with `unauthenticated` about a second after the credential has stopped to hold; dropping
+    /// `FollowLogs`. With `tail_only` the stream ends after the latest records; otherwise it ends with `unauthenticated` about a second after the credential has stopped to hold; dropping
     /// it ends it.
     ///
     /// # Errors
@@ -60,6 +62,9 @@ impl Api {
         let service = field::optional_id("service", request.service, ServiceName::new)?;
         let tail = usize::try_from(request.tail).unwrap_or(TAIL_MAX).min(TAIL_MAX);
         let records = self.ports.logs.follow(caller.tenant(), service.as_ref(), tail).ok_or_else(followers)?;
+        if request.tail_only {
+            return Ok(there_now(records, tail).map(|entry| Ok(convert::record(entry))).boxed());
+        }
         let records = records.map(|entry| Ok(convert::record(entry))).take_until(self.revoked(caller));
         Ok(records.chain(stream::once(async { Err(no_longer_known().into()) })).boxed())
     }
@@ -73,6 +78,15 @@ impl Api {
             }
         }
     }
+}
+
+/// The first `most` of `records`, as far as nobody has to wait for them.
+fn there_now<T>(mut records: BoxStream<'static, T>, most: usize) -> impl Stream<Item = T> + Send {
+    stream::poll_fn(move |cx| match records.poll_next_unpin(cx) {
+        Poll::Pending => Poll::Ready(None),
+        next => next,
+    })
+    .take(most)
 }
 
 fn no_longer_known() -> PlatformError {

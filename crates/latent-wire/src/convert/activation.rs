@@ -60,6 +60,7 @@ pub(crate) fn summary(row: &ActivationSummary) -> proto::ActivationSummary {
         terminal: row.terminal.map(|state| state.to_string()).unwrap_or_default(),
         received_at: Some(time::timestamp(row.received_at)),
         cancel_accepted: row.cancel_accepted,
+        service: row.service.as_ref().map(ToString::to_string).unwrap_or_default(),
     }
 }
 

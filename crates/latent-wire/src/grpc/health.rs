@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
-use latent_node::operations::NodeState;
 use tonic::{Request, Response, Status};
 use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_server::{Health, HealthServer};
@@ -66,7 +65,7 @@ fn is_known(service: &str) -> bool {
 }
 
 fn serving(api: &Api) -> ServingStatus {
-    if api.state() == NodeState::Ready { ServingStatus::Serving } else { ServingStatus::NotServing }
+    if api.readiness().is_ok() { ServingStatus::Serving } else { ServingStatus::NotServing }
 }
 
 fn response(status: ServingStatus) -> HealthCheckResponse {

@@ -3,6 +3,7 @@
 //! Invariant: no more than the bound is ever held of a body.
 
 use std::error::Error as _;
+use std::time::Duration;
 
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
@@ -19,6 +20,27 @@ use crate::listener::BodyError;
 /// The largest body of a call that is neither an invocation nor a publication.
 pub(super) const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
+/// What is read of a body that the answer did without, at most: bytes, and for how long.
+const UNREAD_BYTES_MAX: usize = 1 << 20;
+const UNREAD_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Reads on what is left of a body that nobody wants, and lets go of it. Answers that overtake the body are lost by clients
+/// that write all of it first: the rest of the stream is reset. A body that is long stays unread.
+pub(super) async fn drain(body: &mut Body) {
+    if body.is_end_stream() || body.size_hint().lower() > UNREAD_BYTES_MAX as u64 {
+        return;
+    }
+    let to_its_end = async {
+        let mut bytes = 0;
+        while !body.is_end_stream() && bytes <= UNREAD_BYTES_MAX {
+            let Ok(Some(part)) = part(body).await else { return };
+            bytes += part.len();
+        }
+    };
+    // Whoever takes longer may lose the answer.
+    let _ = tokio::time::timeout(UNREAD_TIME_MAX, to_its_end).await;
+}
+
 /// The length that the head announces, within `max`.
 pub(super) fn announced(headers: &HeaderMap, max: u64) -> Result<Option<u64>, PlatformError> {
     let Some(text) = super::text::raw_header(headers, CONTENT_LENGTH.as_str())? else { return Ok(None) };
@@ -27,9 +49,9 @@ pub(super) fn announced(headers: &HeaderMap, max: u64) -> Result<Option<u64>, Pl
 }
 
 /// The whole body, in one piece without a copy if it came in one.
-pub(super) async fn read(headers: &HeaderMap, mut body: Body, max: usize) -> Result<Bytes, PlatformError> {
+pub(super) async fn read(headers: &HeaderMap, body: &mut Body, max: usize) -> Result<Bytes, PlatformError> {
     announced(headers, max as u64)?;
-    let Some(first) = part(&mut body).await? else { return Ok(Bytes::new()) };
+    let Some(first) = part(body).await? else { return Ok(Bytes::new()) };
     if first.len() > max {
         return Err(too_large(max as u64));
     }
@@ -37,7 +59,7 @@ pub(super) async fn read(headers: &HeaderMap, mut body: Body, max: usize) -> Res
         return Ok(first);
     }
     let mut all = BytesMut::from(first);
-    while let Some(part) = part(&mut body).await? {
+    while let Some(part) = part(body).await? {
         if part.len() > max - all.len() {
             return Err(too_large(max as u64));
         }
@@ -59,7 +81,7 @@ pub(super) async fn part(body: &mut Body) -> Result<Option<Bytes>, PlatformError
 /// A body of JSON as the message that it is; an empty one is the message without a field.
 pub(super) async fn message<T: DeserializeOwned + Default>(
     headers: &HeaderMap,
-    body: Body,
+    body: &mut Body,
 ) -> Result<T, PlatformError> {
     let bytes = read(headers, body, MESSAGE_BYTES_MAX).await?;
     if bytes.is_empty() {
@@ -73,7 +95,7 @@ pub(super) async fn message<T: DeserializeOwned + Default>(
 }
 
 /// A body of text.
-pub(super) async fn text(headers: &HeaderMap, body: Body) -> Result<String, PlatformError> {
+pub(super) async fn text(headers: &HeaderMap, body: &mut Body) -> Result<String, PlatformError> {
     let bytes = read(headers, body, MESSAGE_BYTES_MAX).await?;
     String::from_utf8(bytes.into()).map_err(|_| {
         PlatformError::new(PlatformErrorCode::InvalidArgument, "the body has to be JSON, which is UTF-8")

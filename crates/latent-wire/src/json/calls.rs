@@ -32,7 +32,7 @@ pub(super) fn created<T: Serialize>(created: &T) -> Response<Body> {
 }
 
 /// Makes the call, which is neither an invocation nor a publication.
-pub(super) async fn answer(api: &Api, asked: Asked, body: Body) -> Result<Response<Body>, Refused> {
+pub(super) async fn answer(api: &Api, asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     match asked.call {
         Call::Cancel
         | Call::GetActivation
@@ -52,7 +52,7 @@ pub(super) async fn answer(api: &Api, asked: Asked, body: Body) -> Result<Respon
     }
 }
 
-async fn activations(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Body>, Refused> {
+async fn activations(api: &Api, mut asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     let Asked { call, path, query, caller, parts } = &mut asked;
     let mut id = || path.take("id").unwrap_or_default();
     Ok(match *call {
@@ -81,7 +81,8 @@ async fn activations(api: &Api, mut asked: Asked, body: Body) -> Result<Response
         Call::FollowLogs => {
             let tail = optional(query, "tail")?.unwrap_or_default();
             let service = query.take("service").unwrap_or_default();
-            sse::response(api.follow_logs(caller, proto::FollowLogsRequest { service, tail }).await?)
+            let tail_only = flag(query, "tail_only")?;
+            sse::response(api.follow_logs(caller, proto::FollowLogsRequest { service, tail, tail_only }).await?)
         }
         _ => {
             let (page_size, page_token) = page(query)?;
@@ -90,7 +91,7 @@ async fn activations(api: &Api, mut asked: Asked, body: Body) -> Result<Response
     })
 }
 
-async fn releases(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Body>, Refused> {
+async fn releases(api: &Api, mut asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     let Asked { call, path, query, caller, parts } = &mut asked;
     let mut of = |name| path.take(name).unwrap_or_default();
     Ok(match *call {
@@ -142,7 +143,7 @@ async fn releases(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Bo
     })
 }
 
-async fn tenants(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Body>, Refused> {
+async fn tenants(api: &Api, mut asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     let Asked { call, path, query, caller, parts } = &mut asked;
     let mut of = |name| path.take(name).unwrap_or_default();
     Ok(match *call {
@@ -172,7 +173,7 @@ async fn tenants(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Bod
     })
 }
 
-async fn node(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Body>, Refused> {
+async fn node(api: &Api, mut asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     let Asked { call, query, caller, parts, .. } = &mut asked;
     Ok(match *call {
         Call::Drain => message(&api.drain(caller, read(&parts.headers, body).await?).await?),

@@ -33,7 +33,7 @@ const HEADERS: &[&str] = &[
     "latent-timeout",
 ];
 
-pub(super) async fn invoke(api: &Api, mut asked: Asked, body: Body) -> Result<Response<Body>, Refused> {
+pub(super) async fn invoke(api: &Api, mut asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     let mut request = request(&mut asked)?;
     request.payload = body::read(&asked.parts.headers, body, api.payload_bytes_max()).await?;
     let invoked = api.invoke(&asked.caller, request).await?;

@@ -12,7 +12,7 @@ use super::text::{invalid, raw_header};
 use crate::api::{Api, Refused};
 use crate::proto;
 
-pub(super) async fn publish(api: &Api, mut asked: Asked, mut body: Body) -> Result<Response<Body>, Refused> {
+pub(super) async fn publish(api: &Api, mut asked: Asked, body: &mut Body) -> Result<Response<Body>, Refused> {
     let headers = &asked.parts.headers;
     let size = body::announced(headers, api.component_bytes_max())?;
     let from_header = raw_header(headers, "latent-manifest")?.map(str::to_owned);
@@ -28,7 +28,7 @@ pub(super) async fn publish(api: &Api, mut asked: Asked, mut body: Body) -> Resu
         size: size.unwrap_or_default(),
     };
     let mut admission = api.admit_publish(&asked.caller, head).await?;
-    while let Some(part) = body::part(&mut body).await? {
+    while let Some(part) = body::part(body).await? {
         admission.push(part)?;
     }
     let published = admission.finish().await?;

@@ -94,7 +94,7 @@ pub(super) const ROUTES: &[Route] = routes! {
     GET "/readyz" &[], both => Readiness;
     GET "/metrics" &[], control => Metrics;
     GET "/v1/activations/{id}/logs" &[], control => GetLogs;
-    GET "/v1/logs" &["service", "tail"], control => FollowLogs;
+    GET "/v1/logs" &["service", "tail", "tail_only"], control => FollowLogs;
     POST "/v1/releases" &["manifest", "expected_digest"], control => Publish;
     GET "/v1/releases" PAGE, control => ListReleases;
     GET "/v1/releases/{digest}" &[], control => GetRelease;
@@ -149,7 +149,7 @@ pub(super) fn find(method: &Method, path: &str, listener: Listener) -> Result<(&
     let here = || ROUTES.iter().filter(|route| fits(route.path, &segments));
     let Some(route) = here().find(|route| route.method == *method) else {
         let methods: Vec<Method> = here().map(|route| route.method.clone()).collect();
-        let refused = if methods.is_empty() { no_path(path) } else { no_method(method, path, &methods) };
+        let refused = if methods.is_empty() { no_path(path) } else { method_refused(method, path, &methods) };
         return Err(if methods.is_empty() { Unrouted::Refused(refused) } else { Unrouted::Method(methods, refused) });
     };
     if let On::Only(other) = route.on
@@ -239,7 +239,8 @@ fn root(path: &str) -> &str {
     path.match_indices('/').nth(2).map_or(path, |(at, _)| &path[..at])
 }
 
-fn no_method(method: &Method, path: &str, methods: &[Method]) -> PlatformError {
+/// That a path has other methods.
+pub(super) fn method_refused(method: &Method, path: &str, methods: &[Method]) -> PlatformError {
     let allowed: Vec<&str> = methods.iter().map(Method::as_str).collect();
     let shown: String = path.chars().take(128).collect();
     let method: String = method.as_str().chars().take(32).collect();

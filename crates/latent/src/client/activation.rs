@@ -107,10 +107,11 @@ async fn watch(id: &str, after_sequence: u64, session: &Session) -> Result<Exit,
 }
 
 fn table(activations: &[ActivationSummary]) -> Table {
-    let mut table = Table::new(&["ACTIVATION", "RECEIVED", "PHASE", "ENDED", "CANCEL"]);
+    let mut table = Table::new(&["ACTIVATION", "SERVICE", "RECEIVED", "PHASE", "ENDED", "CANCEL"]);
     for row in activations {
         table.row([
             row.activation_id.clone(),
+            row.service.clone(),
             shown::time(row.received_at.as_ref()),
             row.phase.clone(),
             row.terminal.clone(),
@@ -145,6 +146,7 @@ fn shown_activation(activation: &Activation) -> String {
     let facts = match &activation.revision {
         Some(revision) => facts
             .with("service", &revision.service)
+            .with("route", &revision.route)
             .with("deployment", &revision.deployment)
             .with("revision", &revision.id)
             .with("release", &revision.release),
@@ -172,7 +174,7 @@ fn ended(facts: Facts, terminal: &Terminal) -> Facts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use latent_wire::proto::{Error, ErrorDetail};
+    use latent_wire::proto::{Error, ErrorDetail, Revision};
 
     #[test]
     fn an_activation_that_ended_says_which_limit_ended_it() {
@@ -197,6 +199,27 @@ mod tests {
         {
             assert!(text.contains(part), "no {part:?} in {text}");
         }
+    }
+
+    #[test]
+    fn an_activation_says_what_it_runs_where_that_is_known() {
+        let revision = Revision {
+            service: "s".to_owned(),
+            route: "blue".to_owned(),
+            deployment: "d".to_owned(),
+            ..Revision::default()
+        };
+        let text = shown_activation(&Activation { revision: Some(revision), ..Default::default() });
+        assert!(text.contains("service     s\n") && text.contains("route       blue\n"), "{text}");
+        assert!(!shown_activation(&Activation::default()).contains("service"));
+        let row = ActivationSummary {
+            activation_id: "a".to_owned(),
+            service: "s".to_owned(),
+            phase: "running".to_owned(),
+            ..Default::default()
+        };
+        let table = table(&[row]).to_string();
+        assert!(table.lines().last().is_some_and(|line| line.starts_with("a ") && line.contains(" s ")), "{table}");
     }
 
     #[test]

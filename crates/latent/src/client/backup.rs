@@ -29,8 +29,7 @@ Examples:
   latent backup /var/backups/latent-2026-11-30";
 
 pub const RESTORE_EXAMPLES: &str = "\
-No node may run on either directory. Everything is verified while it is copied; what is in DATA_DIR/store after a
-failure is no storage and can be removed.
+No node may run on either directory. Everything is verified while it is copied; a failure leaves nothing in DATA_DIR.
 
 JSON output: {generation, releases, deployments, components, component_bytes}.
 
@@ -106,10 +105,15 @@ pub fn restore(args: &RestoreArgs) -> Exit {
 }
 
 fn restored(args: &RestoreArgs) -> Result<Verified, Failure> {
+    let is_new = !args.data_dir.exists();
     make_private(&args.data_dir).map_err(Failure::local)?;
     let config = Config { data_dir: args.data_dir.clone(), ..Config::default() };
-    latent_storage::restore(&args.backup, Places::of(&config).store, &StorageLimits::default())
-        .map_err(|error| Failure::local(failing::refusal(&error).to_string()))
+    let restored = latent_storage::restore(&args.backup, Places::of(&config).store, &StorageLimits::default());
+    if restored.is_err() && is_new {
+        // It stays where something else has been put into it meanwhile.
+        let _stays = std::fs::remove_dir(&args.data_dir);
+    }
+    restored.map_err(|error| Failure::local(failing::refusal(&error).to_string()))
 }
 
 fn told(restored: &Verified, data_dir: &Path) -> String {

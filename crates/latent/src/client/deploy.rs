@@ -167,7 +167,8 @@ async fn described(
     Ok((wanted.manifest(service, deployment, Some(&manifest))?, Some(expected)))
 }
 
-fn is_missing(error: &CallError) -> bool {
+/// Whether the node has no such object.
+pub fn is_missing(error: &CallError) -> bool {
     matches!(error, CallError::Node(node) if node.error.code() == PlatformErrorCode::NotFound)
 }
 

@@ -1,7 +1,9 @@
-//! Which node a command means: the one that the flags name, else that of the nearest `.latent` directory, else the one
-//! at the default address.
+//! Which node a command means: the one that the flags or the profile that they name say, else that of the nearest `.latent`
+//! directory, else that of the user's own profile, else the one at the default address.
 //!
 //! Invariant: a token goes only to the address that it was found with, or that was named together with it.
+
+mod profile;
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt as _;
@@ -23,6 +25,8 @@ const LISTENERS: &str = "listeners.json";
 const CREDENTIAL: &str = "dev-credential";
 const DEFAULT_INVOKE: &str = "http://127.0.0.1:7070";
 const DEFAULT_CONTROL: &str = "http://127.0.0.1:7071";
+const INVOKE_PORT: u16 = 7070;
+const CONTROL_PORT: u16 = 7071;
 /// The most that is read of a file of the user's that names or proves something.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
@@ -30,13 +34,20 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Node")]
 pub struct NodeArgs {
-    /// Where the node takes invocations [default: as the nearest .latent directory says, or `http://127.0.0.1:7070`]
+    /// Where the node takes invocations [default: port 7070 of the host of --control-url; as the nearest .latent directory
+    /// or the profile says; or `http://127.0.0.1:7070`]
     #[arg(long, value_name = "URL", global = true)]
     pub invoke_url: Option<String>,
 
-    /// Where the node is managed and watched [default: as the nearest .latent directory says, or `http://127.0.0.1:7071`]
+    /// Where the node is managed and watched [default: port 7071 of the host of --invoke-url; as the nearest .latent
+    /// directory or the profile says; or `http://127.0.0.1:7071`]
     #[arg(long, value_name = "URL", global = true)]
     pub control_url: Option<String>,
+
+    /// File that says which node and who calls: `invoke_url`, `control_url`, `token_file`, `ca`, `cert`, `key` in TOML [default:
+    /// `latent/client.toml` in the user's configuration directory, where no .latent directory is here or above]
+    #[arg(long, value_name = "FILE", global = true, conflicts_with_all = ["invoke_url", "control_url"])]
+    pub profile: Option<PathBuf>,
 
     /// File with the token to send [default: the one in the nearest .latent directory, unless a URL is given]
     #[arg(long, value_name = "FILE", global = true)]
@@ -64,7 +75,9 @@ pub struct NodeArgs {
 pub enum Origin {
     /// A flag.
     Flag(&'static str),
-    /// The file of a node's directory.
+    /// A flag or a profile that names the other listener of the node.
+    Beside(String),
+    /// The file of a node's directory, or a profile.
     File(PathBuf),
     /// Neither: there is no such directory.
     Default,
@@ -74,6 +87,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag(flag) => write!(f, "named by {flag}"),
+            Self::Beside(url) => write!(f, "the usual port on the host of {url}"),
             Self::File(path) => write!(f, "found in {}", path.display()),
             Self::Default => write!(f, "the default, as no {DIRECTORY} directory is here or above"),
         }
@@ -122,31 +136,60 @@ struct Listeners {
     control: String,
 }
 
-/// Finds the node that `args` mean, from `working_directory` upwards where they name none.
+/// Finds the node that `args` mean, from `working_directory` upwards where they name none, and in `profile`, the user's own
+/// if there is one, where nothing is found there.
 ///
 /// # Errors
 /// One sentence about a file that cannot be used, or flags that do not fit together.
-pub fn find(args: &NodeArgs, working_directory: &Path) -> Result<Found, Failure> {
-    let named = args.invoke_url.is_some() || args.control_url.is_some();
-    let nearest = if named { None } else { nearest(working_directory)? };
-    let (invoke, control) = match &nearest {
-        Some(directory) => addresses(directory)?,
-        None => (default_address(DEFAULT_INVOKE), default_address(DEFAULT_CONTROL)),
+pub fn find(args: &NodeArgs, working_directory: &Path, profile: Option<&Path>) -> Result<Found, Failure> {
+    if let Some(named) = &args.profile {
+        return profile::read(named, args);
+    }
+    if args.invoke_url.is_some() || args.control_url.is_some() {
+        return named(args, args.token_file.as_deref(), Origin::Flag);
+    }
+    let Some(directory) = nearest(working_directory)? else {
+        return match profile.filter(|profile| profile.exists()) {
+            Some(profile) => profile::read(profile, args),
+            None => named(args, args.token_file.as_deref(), Origin::Flag),
+        };
     };
-    let flag = |url: &Option<String>, name| {
-        url.as_ref().map(|url| Address { url: url.trim_end_matches('/').to_owned(), origin: Origin::Flag(name) })
+    let (invoke, control) = addresses(&directory)?;
+    let credential = Some(directory.join(CREDENTIAL)).filter(|file| file.exists());
+    let token_file = args.token_file.clone().or(credential);
+    Ok(Found { invoke, control, token: token_file.as_deref().map(token).transpose()?, tls: tls(args)? })
+}
+
+/// The node of the URLs in `args`; of one, the other listener is on the same host.
+fn named(
+    args: &NodeArgs,
+    token_file: Option<&Path>,
+    origin: impl Fn(&'static str) -> Origin,
+) -> Result<Found, Failure> {
+    let address = |url: &Option<String>, flag| {
+        url.as_ref().map(|url| Address { url: url.trim_end_matches('/').to_owned(), origin: origin(flag) })
     };
-    let token = match (&args.token_file, &nearest) {
-        (Some(file), _) => Some(token(file)?),
-        (None, Some(directory)) if directory.join(CREDENTIAL).exists() => Some(token(&directory.join(CREDENTIAL))?),
-        (None, _) => None,
+    let (invoke, control) = (address(&args.invoke_url, "--invoke-url"), address(&args.control_url, "--control-url"));
+    let other = |of: &Option<Address>, port, default| {
+        let beside = of.as_ref().and_then(|of| Some((on_host_of(&of.url, port)?, of.url.clone())));
+        beside.map_or_else(|| default_address(default), |(url, of)| Address { url, origin: Origin::Beside(of) })
     };
     Ok(Found {
-        invoke: flag(&args.invoke_url, "--invoke-url").unwrap_or(invoke),
-        control: flag(&args.control_url, "--control-url").unwrap_or(control),
-        token,
+        invoke: invoke.clone().unwrap_or_else(|| other(&control, INVOKE_PORT, DEFAULT_INVOKE)),
+        control: control.unwrap_or_else(|| other(&invoke, CONTROL_PORT, DEFAULT_CONTROL)),
+        token: token_file.map(token).transpose()?,
         tls: tls(args)?,
     })
+}
+
+/// A URL of the same scheme and host, with another port. `None` for what is no URL, about which whoever connects complains.
+fn on_host_of(url: &str, port: u16) -> Option<String> {
+    let (scheme, authority) = url.split_once("://")?;
+    let host = match authority.rsplit_once(':') {
+        Some((host, digits)) if digits.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    Some(format!("{scheme}://{host}:{port}"))
 }
 
 fn default_address(url: &str) -> Address {
@@ -170,7 +213,7 @@ fn nearest(from: &Path) -> Result<Option<PathBuf>, Failure> {
                 Exit::Transport,
                 format!(
                     "no node runs on {}, as it has no {LISTENERS}; start one with `latent up` or `latent serve`, or name \
-                     another with --invoke-url and --control-url",
+                     another with --control-url or --profile",
                     directory.display()
                 ),
             )),
@@ -239,6 +282,7 @@ mod tests {
         NodeArgs {
             invoke_url: None,
             control_url: None,
+            profile: None,
             token_file: None,
             ca: None,
             cert: None,
@@ -259,7 +303,7 @@ mod tests {
     #[test]
     fn without_anything_the_default_is_meant_and_no_token_is_sent() {
         let empty = TempDir::new().unwrap();
-        let found = find(&args(), empty.path()).unwrap();
+        let found = find(&args(), empty.path(), None).unwrap();
         assert_eq!((found.invoke.url.as_str(), found.control.url.as_str()), (DEFAULT_INVOKE, DEFAULT_CONTROL));
         assert_eq!(found.control.origin, Origin::Default);
         assert!(found.token.is_none());
@@ -273,7 +317,7 @@ mod tests {
             std::fs::write(data.join(CREDENTIAL), "latent_abc\n").unwrap();
             let deep = root.path().join("a/b");
             std::fs::create_dir_all(&deep).unwrap();
-            let found = find(&args(), &deep).unwrap();
+            let found = find(&args(), &deep, None).unwrap();
             assert_eq!(
                 (found.invoke.url.as_str(), found.control.url.as_str()),
                 ("http://127.0.0.1:1", "http://127.0.0.1:2")
@@ -289,37 +333,56 @@ mod tests {
         let data = directory(root.path(), ".latent", TWO);
         std::fs::write(data.join(CREDENTIAL), "latent_abc").unwrap();
         let named = NodeArgs { control_url: Some("http://elsewhere:1/".to_owned()), ..args() };
-        let found = find(&named, root.path()).unwrap();
+        let found = find(&named, root.path(), None).unwrap();
         assert!(found.token.is_none());
         let address = Address { url: "http://elsewhere:1".to_owned(), origin: Origin::Flag("--control-url") };
         assert_eq!(found.control, address);
-        assert_eq!(found.invoke.origin, Origin::Default);
+        let beside = Origin::Beside("http://elsewhere:1".to_owned());
+        assert_eq!((found.invoke.url.as_str(), found.invoke.origin), ("http://elsewhere:7070", beside));
+    }
+
+    #[test]
+    fn one_address_is_enough_for_a_node_on_the_usual_ports() {
+        let here = TempDir::new().unwrap();
+        for (control, invoke) in [
+            ("https://node.example:9071/", "https://node.example:7070"),
+            ("https://node.example", "https://node.example:7070"),
+            ("http://[::1]:7071", "http://[::1]:7070"),
+            ("http://[::1]", "http://[::1]:7070"),
+            ("no URL", DEFAULT_INVOKE),
+        ] {
+            let named = NodeArgs { control_url: Some(control.to_owned()), ..args() };
+            let found = find(&named, here.path(), None).unwrap();
+            assert_eq!((found.invoke.url.as_str(), &*found.control.url), (invoke, control.trim_end_matches('/')));
+        }
+        let named = NodeArgs { invoke_url: Some("https://node.example:9070".to_owned()), ..args() };
+        assert_eq!(find(&named, here.path(), None).unwrap().control.url, "https://node.example:7071");
     }
 
     #[test]
     fn a_directory_whose_node_does_not_run_is_told() {
         let root = TempDir::new().unwrap();
         std::fs::create_dir(root.path().join(DIRECTORY)).unwrap();
-        let failure = find(&args(), root.path()).unwrap_err();
+        let failure = find(&args(), root.path(), None).unwrap_err();
         assert_eq!(failure.exit(), Exit::Transport);
         assert!(failure.to_string().contains(DIRECTORY) && failure.to_string().contains("latent up"), "{failure}");
         let named = NodeArgs { control_url: Some("http://127.0.0.1:1".to_owned()), ..args() };
-        assert!(find(&named, root.path()).is_ok());
+        assert!(find(&named, root.path(), None).is_ok());
     }
 
     #[test]
     fn files_that_cannot_be_used_are_named() {
         let root = TempDir::new().unwrap();
         directory(root.path(), ".latent", r#"{"invoke":"http://127.0.0.1:1"}"#);
-        let sentence = find(&args(), root.path()).unwrap_err().to_string();
+        let sentence = find(&args(), root.path(), None).unwrap_err().to_string();
         assert!(sentence.contains("listeners.json") && sentence.contains("control"), "{sentence}");
         let empty = root.path().join("empty");
         std::fs::write(&empty, " \n").unwrap();
         let named = NodeArgs { control_url: Some("http://x".to_owned()), token_file: Some(empty.clone()), ..args() };
-        let sentence = find(&named, root.path()).unwrap_err().to_string();
+        let sentence = find(&named, root.path(), None).unwrap_err().to_string();
         assert!(sentence.contains(&*empty.to_string_lossy()) && sentence.contains("it is empty"), "{sentence}");
         let named = NodeArgs { control_url: Some("http://x".to_owned()), ca: Some("/no/such".into()), ..args() };
-        assert!(find(&named, root.path()).unwrap_err().to_string().contains("/no/such"));
+        assert!(find(&named, root.path(), None).unwrap_err().to_string().contains("/no/such"));
     }
 
     #[test]
@@ -327,7 +390,7 @@ mod tests {
         let root = TempDir::new().unwrap();
         for (cert, key, wanted) in [(Some("c"), None, "--cert needs --key"), (None, Some("k"), "--key needs --cert")] {
             let flags = NodeArgs { cert: cert.map(PathBuf::from), key: key.map(PathBuf::from), ..args() };
-            let failure = find(&flags, root.path()).unwrap_err();
+            let failure = find(&flags, root.path(), None).unwrap_err();
             assert_eq!(failure.exit(), Exit::Usage);
             assert!(failure.to_string().contains(wanted), "{failure}");
         }

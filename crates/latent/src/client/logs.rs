@@ -22,6 +22,7 @@ that is absent is 0, false or empty.
 
 Examples:
   latent logs order-4711
+  latent logs --service text-stats --tail 100
   latent logs --service text-stats --follow
   latent logs --follow --tail 100 --output json";
 
@@ -29,17 +30,17 @@ Examples:
 #[derive(Debug, Args)]
 pub struct LogsArgs {
     /// The activation whose records to print, oldest first
-    #[arg(value_name = "ACTIVATION", required_unless_present = "follow")]
+    #[arg(value_name = "ACTIVATION", required_unless_present_any = ["follow", "tail"])]
     #[arg(conflicts_with_all = ["service", "follow", "tail"])]
     activation: Option<String>,
-    /// Print the records of this service alone; needs --follow
-    #[arg(long, value_name = "SERVICE", requires = "follow")]
+    /// Print the records of this service alone; with --tail, --follow or both
+    #[arg(long, value_name = "SERVICE")]
     service: Option<String>,
     /// Print records of the tenant as they are written, until Ctrl-C
     #[arg(long)]
     follow: bool,
-    /// How many of the latest records to print first
-    #[arg(long, value_name = "N", requires = "follow")]
+    /// Print so many of the latest records of the tenant; then end, or go on with --follow
+    #[arg(long, value_name = "N")]
     #[arg(value_parser = RangedU64ValueParser::<u32>::new().range(0..=TAIL_MAX))]
     tail: Option<u32>,
     #[command(flatten)]
@@ -48,10 +49,10 @@ pub struct LogsArgs {
 
 /// Prints the records.
 pub async fn run(args: &LogsArgs, session: &Session) -> Result<Exit, Ended> {
-    match (&args.activation, args.follow) {
-        (Some(id), _) => of_activation(id, session).await,
-        (None, true) => follow(args, session).await,
-        (None, false) => Err(Failure::usage("name an activation, or --follow").into()),
+    match (&args.activation, args.follow, args.tail) {
+        (Some(id), _, _) => of_activation(id, session).await,
+        (None, true, _) | (None, false, Some(_)) => of_tenant(args, session).await,
+        (None, false, None) => Err(Failure::usage("name an activation, --tail or --follow").into()),
     }
 }
 
@@ -70,9 +71,10 @@ async fn of_activation(id: &str, session: &Session) -> Result<Exit, Ended> {
     Ok(Exit::Success)
 }
 
-async fn follow(args: &LogsArgs, session: &Session) -> Result<Exit, Ended> {
+async fn of_tenant(args: &LogsArgs, session: &Session) -> Result<Exit, Ended> {
     let service = args.service.clone().unwrap_or_default();
-    let request = FollowLogsRequest { service, tail: args.tail.unwrap_or_default() };
+    let tail = args.tail.unwrap_or_default();
+    let request = FollowLogsRequest { service, tail, tail_only: !args.follow };
     let mut records = session.client.follow_logs(request).await.map_err(|error| session.ended(error))?;
     while let Some(record) = records.next().await.map_err(|error| session.ended(error))? {
         session.print(&record, || line(&record, true))?;

@@ -1,7 +1,9 @@
 //! One command's connection to its node, and the form in which it prints.
 
 use std::io;
+use std::path::PathBuf;
 
+use etcetera::BaseStrategy as _;
 use latent_wire::client::{CallError, Client, NodeError};
 use serde::Serialize;
 
@@ -45,6 +47,11 @@ impl From<io::Error> for Ended {
     }
 }
 
+/// Where the user's own profile is, if they have one.
+fn users_profile() -> Option<PathBuf> {
+    etcetera::choose_base_strategy().ok().map(|user| user.config_dir().join("latent").join("client.toml"))
+}
+
 impl Session {
     /// The session with the node that `args` mean. Must be called within a runtime.
     ///
@@ -53,7 +60,7 @@ impl Session {
     pub fn open(args: &NodeArgs) -> Result<Self, Failure> {
         let here = std::env::current_dir()
             .map_err(|error| Failure::local(format!("cannot tell the working directory: {error}")))?;
-        let found = find(args, &here)?;
+        let found = find(args, &here, users_profile().as_deref())?;
         for address in [&found.invoke, &found.control] {
             if found.token.is_some() && is_open(&address.url) {
                 warn(&format!("the token goes to {} unencrypted, and who sees it can use it; use https", address.url));

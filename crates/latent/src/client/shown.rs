@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::errors::ErrorText;
 use crate::printable::Printable;
-use crate::quantities::Size;
+use crate::quantities::{Size, Span};
 
 /// When the year 10000 begins, in seconds after the year 1970 did.
 const YEAR_10000_SECS: u64 = 253_402_300_800;
@@ -26,7 +26,7 @@ pub fn time(wire: Option<&WireTimestamp>) -> String {
 
 /// A duration in the unit that fits; nothing for none.
 pub fn span(wire: Option<&WireDuration>) -> String {
-    wire.map(|wire| format!("{:.1?}", from_duration(wire))).unwrap_or_default()
+    wire.map(|wire| Span(from_duration(wire)).to_string()).unwrap_or_default()
 }
 
 /// The beginning of a digest.
@@ -56,7 +56,12 @@ pub fn error(message: &Error) -> String {
 pub fn used(consumption: &Consumption) -> String {
     let time = consumption.wall_time.as_ref().map(from_duration).unwrap_or_default();
     let requests = Requests(consumption.outbound_requests);
-    format!("time {time:.1?}, fuel {}, peak memory {}{requests}", consumption.fuel, Size(consumption.peak_memory_bytes))
+    format!(
+        "time {}, fuel {}, peak memory {}{requests}",
+        Span(time),
+        consumption.fuel,
+        Size(consumption.peak_memory_bytes)
+    )
 }
 
 /// How many HTTP requests a guest made, behind what else it used; nothing of none.

@@ -1,18 +1,25 @@
 //! `latent tenant`: who may use the node, and how much of it.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, Subcommand};
 use latent_wire::proto::{
     ApplyTenantRequest, DeleteTenantRequest, GetTenantRequest, ListTenantsRequest, Quota, Tenant,
 };
 
+use super::deploy::is_missing;
 use super::finding::NodeArgs;
 use super::listing::{self, LimitArgs, PageAsk, Rows};
 use super::session::{Ended, Session};
 use super::shown::{number, size};
 use super::table::{Facts, Table};
-use crate::ending::Exit;
+use crate::ending::{Exit, Failure};
+use crate::input;
 use crate::printable::Printable;
 use crate::quantities::{Size, parse_size};
+
+/// The largest file with a quota that is read, in bytes.
+const QUOTA_BYTES_MAX: u64 = 64 << 10;
 
 pub const EXAMPLES: &str = "\
 Needs a credential with the role operate.
@@ -23,6 +30,7 @@ strings.
 
 Examples:
   latent tenant apply acme --live 32 --queued 16 --memory 1Gi --disk 10Gi
+  latent tenant apply acme quota.json
   latent tenant list
   latent tenant get acme --output json
   latent tenant delete acme";
@@ -38,10 +46,13 @@ pub struct TenantArgs {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Makes a tenant, or gives it another quota; what is left out restricts nothing
+    /// Makes a tenant, or changes its quota: flags change what they name, a file is the whole quota
     Apply {
         /// Its name
         name: String,
+        /// The whole quota, in JSON as `tenant get` prints it; what it leaves out restricts nothing
+        #[arg(value_name = "QUOTA.json", conflicts_with_all = QUOTA)]
+        file: Option<PathBuf>,
         #[command(flatten)]
         quota: QuotaArgs,
     },
@@ -61,6 +72,9 @@ enum Verb {
         name: String,
     },
 }
+
+/// The flags of [`QuotaArgs`], which a file describes alone.
+const QUOTA: [&str; 7] = ["live", "queued", "fuel", "memory", "payload", "priority", "disk"];
 
 #[derive(Debug, Clone, Args)]
 struct QuotaArgs {
@@ -88,15 +102,16 @@ struct QuotaArgs {
 }
 
 impl QuotaArgs {
-    fn quota(&self) -> Quota {
+    /// `quota`, with what the flags change.
+    fn onto(&self, quota: Quota) -> Quota {
         Quota {
-            live: self.live,
-            queued: self.queued,
-            fuel: self.fuel,
-            memory_bytes: self.memory,
-            payload_bytes: self.payload,
-            priority: self.priority.map(u32::from),
-            disk_bytes: self.disk,
+            live: self.live.or(quota.live),
+            queued: self.queued.or(quota.queued),
+            fuel: self.fuel.or(quota.fuel),
+            memory_bytes: self.memory.or(quota.memory_bytes),
+            payload_bytes: self.payload.or(quota.payload_bytes),
+            priority: self.priority.map(u32::from).or(quota.priority),
+            disk_bytes: self.disk.or(quota.disk_bytes),
         }
     }
 }
@@ -104,8 +119,12 @@ impl QuotaArgs {
 /// Does what the verb says.
 pub async fn run(args: &TenantArgs, session: &Session) -> Result<Exit, Ended> {
     match &args.verb {
-        Verb::Apply { name, quota } => {
-            let request = ApplyTenantRequest { name: name.clone(), quota: Some(quota.quota()) };
+        Verb::Apply { name, file, quota } => {
+            let wanted = match file {
+                Some(file) => whole(file)?,
+                None => quota.onto(current(name, session).await?),
+            };
+            let request = ApplyTenantRequest { name: name.clone(), quota: Some(wanted) };
             let tenant = session.client.apply_tenant(request).await.map_err(|error| session.ended(error))?;
             session.done(&tenant, || shown(&tenant))
         }
@@ -120,6 +139,24 @@ pub async fn run(args: &TenantArgs, session: &Session) -> Result<Exit, Ended> {
             let answer = session.client.delete_tenant(request).await.map_err(|error| session.ended(error))?;
             session.done(&answer, || format!("deleted {}\n", Printable(name)))
         }
+    }
+}
+
+/// The quota that a file describes.
+fn whole(file: &Path) -> Result<Quota, Failure> {
+    let bytes = input::file(file, QUOTA_BYTES_MAX)?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        let expected = "expected an object such as {\"live\": 32, \"memory_bytes\": \"1073741824\"}";
+        Failure::local(format!("{} is no quota: {error}; {expected}", file.display()))
+    })
+}
+
+/// The quota of a tenant as it is; of one that is not there yet, the one that restricts nothing.
+async fn current(name: &str, session: &Session) -> Result<Quota, Ended> {
+    match session.client.get_tenant(GetTenantRequest { name: name.to_owned() }).await {
+        Ok(tenant) => Ok(tenant.quota.unwrap_or_default()),
+        Err(error) if is_missing(&error) => Ok(Quota::default()),
+        Err(error) => Err(session.ended(error)),
     }
 }
 
@@ -178,12 +215,26 @@ mod tests {
     use latent_wire::proto::TenantUse;
 
     #[test]
-    fn a_quota_that_is_left_out_restricts_nothing() {
+    fn flags_change_what_they_name_of_a_quota() {
         let none =
             QuotaArgs { live: None, queued: None, fuel: None, memory: None, payload: None, priority: None, disk: None };
-        assert_eq!(none.quota(), Quota::default());
-        let zero = QuotaArgs { live: Some(0), ..none };
-        assert_eq!(zero.quota().live, Some(0));
+        assert_eq!(none.onto(Quota::default()), Quota::default());
+        let before = Quota { live: Some(3), fuel: Some(9), ..Quota::default() };
+        assert_eq!(none.onto(before), before);
+        let changed = QuotaArgs { live: Some(0), disk: Some(5), ..none };
+        assert_eq!(changed.onto(before), Quota { live: Some(0), disk_bytes: Some(5), ..before });
+    }
+
+    #[test]
+    fn a_file_is_the_whole_quota_and_says_what_is_wrong_with_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("quota.json");
+        std::fs::write(&file, "{\"live\": \"4\", \"memory_bytes\": 7}").unwrap();
+        assert_eq!(whole(&file).unwrap(), Quota { live: Some(4), memory_bytes: Some(7), ..Quota::default() });
+        std::fs::write(&file, "{\"lives\": 4}").unwrap();
+        let told = whole(&file).unwrap_err().to_string();
+        assert!(told.contains("quota.json") && told.contains("lives"), "{told}");
+        assert!(whole(&dir.path().join("none")).unwrap_err().to_string().contains("none"));
     }
 
     #[test]

@@ -126,7 +126,9 @@ pub const KEYS: &[Key] = keys! {
         |c| c.usage_log.queue;
 
     "listeners.invoke.address", "Where calls come in. Port 0 takes a free one.", |c| c.invoke.address;
-    "listeners.invoke.connections" in (1, MANY), "Connections at once.", |c| c.invoke.connections;
+    "listeners.invoke.connections" in (1, MANY),
+        "Connections at once. Fewer where the process may not have a file descriptor for each.",
+        |c| c.invoke.connections;
     "listeners.invoke.connections_per_peer" in (1, MANY),
         "Connections of one address at once.",
         |c| c.invoke.connections_per_peer;

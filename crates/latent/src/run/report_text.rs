@@ -9,7 +9,7 @@ use super::node::Record;
 use crate::client::shown::Requests;
 use crate::errors::ErrorText;
 use crate::printable::{Printable, Quotable, printable_json};
-use crate::quantities::Size;
+use crate::quantities::{Size, Span};
 
 /// What standard output gets: the result or the declared error; JSON closed by a line feed, bytes as they are.
 pub fn result_text(record: &Record) -> Vec<u8> {
@@ -42,9 +42,9 @@ pub fn notes_text(record: &Record, named: bool) -> String {
         ActivationOutcome::Failed { error, .. } => write!(text, "failed: {}", ErrorText(error)),
     };
     let used = &record.consumption;
-    let (time, memory) = (used.wall_time, Size(used.peak_memory_bytes));
+    let (time, memory) = (Span(used.wall_time), Size(used.peak_memory_bytes));
     let requests = Requests(used.outbound_requests);
-    let _infallible = writeln!(text, "; time {time:.1?}, fuel {}, peak memory {memory}{requests}", used.fuel);
+    let _infallible = writeln!(text, "; time {time}, fuel {}, peak memory {memory}{requests}", used.fuel);
     text
 }
 

@@ -8,7 +8,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
 
-/// Makes `dir` if need be, and refuses one that another user can write to: what is kept there is run.
+/// Makes `dir` if need be, and refuses one that another user can write to, as what is kept there is run, or that this one
+/// cannot.
 ///
 /// # Errors
 /// One sentence that names the directory and what to do.
@@ -22,7 +23,16 @@ pub fn make_private(dir: &Path) -> Result<(), String> {
     if about.mode() & 0o022 != 0 {
         return Err(refused(&"other users may write to it, and what is in it is run; close it with chmod go-w"));
     }
-    Ok(())
+    can_be_written(dir).map_err(|error| {
+        refused(&format_args!("nothing can be written to it ({error}); make it writable, or name another directory"))
+    })
+}
+
+/// Tries it. Permissions do not say everything: a file system may be read-only, or full.
+fn can_be_written(dir: &Path) -> io::Result<()> {
+    let probe = dir.join(format!(".writable-{}", std::process::id()));
+    File::create(&probe)?.write_all(b"?")?;
+    fs::remove_file(&probe)
 }
 
 /// Writes where the listeners are: `{"invoke":"http://127.0.0.1:7070","control":"http://127.0.0.1:7071"}`. An address
@@ -68,8 +78,17 @@ mod tests {
         fs::set_permissions(&data, fs::Permissions::from_mode(0o777)).unwrap();
         let told = make_private(&data).unwrap_err();
         assert!(told.contains(data.to_str().unwrap()) && told.contains("chmod go-w"), "{told}");
+        assert_eq!(fs::read_dir(&data).unwrap().count(), 0, "nothing is left of looking");
         fs::write(dir.path().join("file"), "").unwrap();
         assert!(make_private(&dir.path().join("file")).unwrap_err().contains("data_dir"));
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_written_to_is_refused_by_name_and_key() {
+        // It is one's own, and takes no files from anybody.
+        let told = make_private(Path::new("/proc/self")).unwrap_err();
+        let named = told.starts_with("data_dir: ") && told.contains("/proc/self");
+        assert!(named && told.contains("nothing can be written to it"), "{told}");
     }
 
     #[test]

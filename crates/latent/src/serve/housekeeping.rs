@@ -14,7 +14,6 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::node::Node;
 use super::pressure;
-use crate::config::PressureSource;
 
 /// From one round to the next.
 const ROUND: Duration = Duration::from_secs(1);
@@ -43,8 +42,8 @@ pub async fn keep(node: Arc<Node>, failing: Arc<Notify>) {
 
 fn look(node: &Node, now: Instant) {
     let now = now.into_std();
-    if node.pressure == PressureSource::Psi {
-        let sample = pressure::read(now);
+    if let Some(reader) = &node.pressure {
+        let sample = pressure::read(reader, now);
         if let Err(reason) = &sample {
             tracing::warn!(%reason, "the machine's pressure is not known; activations are refused");
         }

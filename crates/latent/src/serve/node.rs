@@ -15,12 +15,13 @@ use latent_node::access::{
 };
 use latent_node::logs::{LogBook, LogBookConfig};
 use latent_node::operations::{NodeOperations, NodeOperationsParts};
+use latent_node::pressure::PressureReader;
 use latent_node::{
     ActivationObserver, CleanupDriver, CleanupSupervisor, LocalActivationManager, LocalActivationManagerParts,
     Observers,
 };
 use latent_scheduler::CellPool;
-use latent_scheduler::admission::{Admission, AdmissionConfig, QuotaLedger};
+use latent_scheduler::admission::{Admission, AdmissionConfig, PressureSample, QuotaLedger};
 use latent_storage::{SecretDirectory, Storage, StorageOptions};
 use latent_wasmtime::{
     ChildOptions, CompileLimits, CompilerChoice, FunctionsOptions, ImageLimits, ImageStore, Preparation,
@@ -51,7 +52,8 @@ pub struct Node {
     pub host: Arc<Host>,
     pub operations: Arc<NodeOperations>,
     pub places: Places,
-    pub pressure: PressureSource,
+    /// `None` where the machine's pressure is not looked at.
+    pub pressure: Option<PressureReader>,
 }
 
 impl Node {
@@ -66,9 +68,8 @@ impl Node {
         now: Instant,
         observer: Option<Arc<dyn ActivationObserver>>,
     ) -> Result<(Self, CleanupDriver), Failure> {
-        if config.pressure_source == PressureSource::Psi {
-            pressure::read(now).map_err(Failure::local)?;
-        }
+        let pressure = (config.pressure_source == PressureSource::Psi).then(|| pressure::open(now));
+        let pressure = pressure.transpose().map_err(Failure::local)?;
         directory::make_private(&config.data_dir).map_err(Failure::local)?;
         let preparation = preparation(config).map_err(Failure::local)?;
         if let Some(dir) = &config.secrets_dir {
@@ -76,14 +77,14 @@ impl Node {
             checked.map_err(|refusal| Failure::local(format!("secrets_dir: {refusal}")))?;
         }
         let spans = config.otlp_endpoint.as_deref().map(Spans::to).transpose().map_err(Failure::local)?;
-        Self::assemble(config, clock, preparation, (spans.map(Arc::new), observer))
+        Self::assemble(config, clock, (preparation, pressure), (spans.map(Arc::new), observer))
             .map_err(|error| Failure::local(format!("cannot start the node: {}", error.message())))
     }
 
     fn assemble(
         config: &Config,
         clock: &Arc<dyn WallClock>,
-        preparation: Preparation,
+        (preparation, pressure): (Preparation, Option<(PressureReader, PressureSample)>),
         (spans, observer): (Option<Arc<Spans>>, Option<Arc<dyn ActivationObserver>>),
     ) -> Result<(Self, CleanupDriver), PlatformError> {
         let places = Places::of(config);
@@ -114,6 +115,11 @@ impl Node {
             observer: Arc::new(Observers(host.observers().into_iter().chain(observer).collect())),
         };
         let manager = Arc::new(LocalActivationManager::new(parts, sizes::manager(config))?);
+        // The rounds that go on with it begin once the node listens.
+        let pressure = pressure.map(|(reader, sample)| {
+            manager.observe_pressure(Some(sample));
+            reader
+        });
         let (supervisor, driver) = CleanupSupervisor::new(sizes::supervisor(config))?;
         let operations = NodeOperations::new(NodeOperationsParts {
             manager: manager.clone(),
@@ -125,7 +131,6 @@ impl Node {
             quarantined_percent: config.quarantined_percent,
         });
         let operations = Arc::new(operations);
-        let pressure = config.pressure_source;
         let node =
             Self { manager, supervisor, registry, stores, storage, backend, logs, host, operations, places, pressure };
         Ok((node, driver))
@@ -169,9 +174,9 @@ fn registry(
 /// Compilation in child processes, with images and functions kept.
 fn preparation(config: &Config) -> Result<Preparation, String> {
     let Places { images, functions, .. } = Places::of(config);
-    let unusable = |dir: &Path, error: std::io::Error| {
-        format!("image_cache_dir: cannot use the directory {}: {error}", dir.display())
-    };
+    let key = if config.image_cache_dir.is_some() { "image_cache_dir" } else { "data_dir" };
+    let unusable =
+        |dir: &Path, error: std::io::Error| format!("{key}: cannot use the directory {}: {error}", dir.display());
     if let Some(dir) = &config.image_cache_dir {
         preparing::private(dir).map_err(|error| unusable(dir, error))?;
     }

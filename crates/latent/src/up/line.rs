@@ -10,18 +10,18 @@ use latent_node::{ActivationEnd, Limit};
 use crate::client::failing::LimitText;
 use crate::client::shown::Requests;
 use crate::printable::Printable;
-use crate::quantities::Size;
+use crate::quantities::{Size, Span};
 
 /// When it ended (UTC), what was called, how it ended, what it used, why it was limited, and which activation it was.
 pub fn of(end: &ActivationEnd<'_>) -> String {
     let used = end.consumption;
     let mut line = format!(
-        "{} {}#{} {}; time {:.1?}, fuel {}, peak memory {}{}",
+        "{} {}#{} {}; time {}, fuel {}, peak memory {}{}",
         time_of_day(end.progress.last().at),
         Printable(end.service.as_str()),
         Printable(end.function),
         how(end),
-        used.wall_time,
+        Span(used.wall_time),
         used.fuel,
         Size(used.peak_memory_bytes),
         Requests(used.outbound_requests),

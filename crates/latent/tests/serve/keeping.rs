@@ -25,10 +25,15 @@ fn what_was_backed_up_answers_from_where_it_is_restored() {
         let answer = node.call(node.control, "POST /v1/node/backup", asked.as_bytes());
         assert_eq!((answer.status, setup.data().join("backup").exists()), (400, false), "{inside}: {answer:?}");
     }
+    let file = setup.path("latent.toml");
+    let answer = node.call(node.control, "POST /v1/node/backup", json!({"directory": file}).to_string().as_bytes());
+    assert!(answer.status == 400 && answer.body.contains(&file), "{answer:?}");
     node.signal(Signal::TERM);
     assert_eq!(node.ended().code, Some(0));
 
     let restored = Setup::new("");
+    let output = Setup::plain("restore").args([Path::new(&file), &restored.data()]).output().unwrap();
+    assert_eq!((output.status.code(), restored.data().exists()), (Some(1), false), "{output:?}");
     let output = Setup::plain("restore").args([Path::new(&backup), &restored.data()]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let output = Setup::plain("restore").args([Path::new(&backup), &restored.data()]).output().unwrap();

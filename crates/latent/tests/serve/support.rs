@@ -53,10 +53,22 @@ impl Setup {
 
     /// A command that takes no configuration.
     pub fn plain(verb: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_latent"));
+        let mut command = Self::piped(Command::new(env!("CARGO_BIN_EXE_latent")));
         command.arg(verb);
+        command
+    }
+
+    fn piped(mut command: Command) -> Command {
         command.env_remove("OTEL_EXPORTER_OTLP_ENDPOINT").stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// `latent serve` in a shell that first does what it is told, such as setting limits.
+    pub fn serve_after(&self, first: &str) -> Command {
+        let serve = self.command("serve");
+        let mut command = Self::piped(Command::new("sh"));
+        command.arg("-c").arg(format!("{first} && exec \"$0\" \"$@\"")).arg(serve.get_program()).args(serve.get_args());
         command
     }
 
@@ -67,7 +79,11 @@ impl Setup {
 
     /// The same, with the token out of a file.
     pub fn serve_with(&self, token: impl AsRef<Path>) -> Served {
-        let mut served = self.begin();
+        Self::ready(self.begin(), token)
+    }
+
+    /// Waits until a node that was started says that it is ready.
+    pub fn ready(mut served: Served, token: impl AsRef<Path>) -> Served {
         let lines: Vec<_> = (0..3).map(|_| served.line()).collect();
         assert_eq!(lines[2], "ready", "{lines:?}");
         served.invoke = address(&lines[0], "invoke ");
@@ -79,7 +95,12 @@ impl Setup {
 
     /// Starts a node.
     pub fn begin(&self) -> Served {
-        let mut child = self.command("serve").spawn().expect("the binary starts");
+        Self::spawn(self.command("serve"))
+    }
+
+    /// Starts a node by a command.
+    pub fn spawn(mut command: Command) -> Served {
+        let mut child = command.spawn().expect("the binary starts");
         let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
         let stderr = child.stderr.take().expect("it is piped");
         let told = std::thread::spawn(move || all_of(stderr));

@@ -48,10 +48,17 @@ async fn a_follower_gets_the_tail_of_its_own_tenant() {
     for (of, message) in [("t", "one"), ("u", "theirs"), ("t", "two"), ("t", "three")] {
         node.logs.write(of, "a-1", message);
     }
-    let follow = |tail| from("invoke", proto::FollowLogsRequest { service: "s".to_owned(), tail });
+    let asked = |tail| proto::FollowLogsRequest { service: "s".to_owned(), tail, tail_only: false };
+    let follow = |tail| from("invoke", asked(tail));
     let records = client(&node).follow_logs(follow(2)).await.unwrap().into_inner();
     let messages: Vec<_> = records.take(2).map(|record| record.unwrap().message).collect().await;
     assert_eq!(messages, ["two", "three"]);
+    for (tail, wanted) in [(0, &[][..]), (1, &["three"]), (9, &["one", "two", "three"])] {
+        let only = proto::FollowLogsRequest { tail_only: true, ..asked(tail) };
+        let records = client(&node).follow_logs(from("invoke", only)).await.unwrap().into_inner();
+        let messages: Vec<_> = records.map(|record| record.unwrap().message).collect().await;
+        assert_eq!(messages, wanted, "it ends by itself");
+    }
     node.logs.followers_refused.store(true, Ordering::SeqCst);
     let (code, error) = refusal(client(&node).follow_logs(follow(0)).await);
     assert_eq!((code, kind(&error), error.retryable), (Code::ResourceExhausted, "api.followers", true));

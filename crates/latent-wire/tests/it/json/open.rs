@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
+use latent_scheduler::admission::{AdmissionConfig, PressureLimits, PressurePolicy, PressureSample};
 use latent_wire::api::Listener;
 use latent_wire::json::{Edge, EdgeConfig};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
 use super::{ask, edge, get, post};
 use crate::support::node;
@@ -66,4 +70,27 @@ async fn what_is_anothers_is_not_there() {
         (get("/v1/activations/theirs").of(&edge).await, get("/v1/activations/nobodys").of(&edge).await);
     assert_eq!(foreign.refused(404), missing.refused(404));
     assert_eq!(foreign.text().replace("theirs", "nobodys"), missing.text());
+}
+
+#[tokio::test]
+async fn a_node_that_is_pressed_is_not_ready_and_says_by_what() {
+    let node = node(1);
+    let config = node.manager.parts().admission.config();
+    let pressed = AdmissionConfig { pressure: PressurePolicy::Linux(PressureLimits::default()), ..(*config).clone() };
+    node.manager.parts().admission.replace(pressed).unwrap();
+    let edge = edge(&node, Listener::Invoke);
+    let mut health = HealthClient::new(node.routes(Listener::Invoke));
+    let taken_at = tokio::time::Instant::now().into_std();
+    let sample = |memory_full| Some(PressureSample { taken_at, cpu_some: 0, memory_full, io_full: 0 });
+    for (sample, status, said, serving) in [
+        (None, 503, "overloaded: pressure-sample\n", ServingStatus::NotServing),
+        (sample(9_999), 503, "overloaded: memory-pressure\n", ServingStatus::NotServing),
+        (sample(0), 200, "ready\n", ServingStatus::Serving),
+    ] {
+        node.manager.observe_pressure(sample);
+        let answer = get("/readyz").raw(&edge).await;
+        assert_eq!((answer.status.as_u16(), answer.text()), (status, said));
+        let checked = health.check(HealthCheckRequest::default()).await.unwrap();
+        assert_eq!(checked.into_inner().status(), serving);
+    }
 }

@@ -1,5 +1,12 @@
 //! Requests that are none of the calls, and gRPC beside JSON.
 
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::stream::{self, StreamExt as _};
 use http::{Method, Version};
 use latent_executor::fake::{FakeStep, Gate};
 use latent_wire::api::Listener;
@@ -115,4 +122,81 @@ async fn what_there_is_not_is_answered_with_what_there_is() {
     assert_eq!(path.refused(400).1, "http.path");
     let token = get("/v1/activations?page_token=x").of(&edge).await;
     assert_eq!(token.refused(400), ("invalid-argument".into(), "api.field".into()));
+}
+
+/// A body of so many parts of 64 KiB, and how many of them were read.
+fn parts(count: usize) -> (Body, Arc<AtomicUsize>) {
+    let read = Arc::new(AtomicUsize::new(0));
+    let counter = read.clone();
+    let parts = stream::repeat(Bytes::from(vec![b'x'; 64 << 10])).take(count).map(move |part| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Ok::<_, Infallible>(part)
+    });
+    (Body::from_stream(parts), read)
+}
+
+#[tokio::test]
+async fn an_answer_that_needs_no_body_comes_after_a_small_one() {
+    let node = node(1);
+    let edge = edge(&node, Listener::Invoke);
+    for (target, status) in [("/v1/nothing", 404), ("/v1/invoke/s/f", 401)] {
+        let (body, read) = parts(4);
+        assert_eq!(post(target, body).raw(&edge).await.status, status);
+        assert_eq!(read.load(Ordering::Relaxed), 4, "{target}");
+    }
+    let (body, read) = parts(4);
+    assert_eq!(get("/healthz").with_body(body).raw(&edge).await.status, 200);
+    assert_eq!(read.load(Ordering::Relaxed), 4);
+}
+
+#[tokio::test]
+async fn an_answer_does_not_wait_for_a_long_body_nor_for_one_that_is_not_sent_yet() {
+    let node = node(1);
+    let edge = edge(&node, Listener::Invoke);
+    let (body, read) = parts(1000);
+    assert_eq!(post("/v1/invoke/s/f", body).raw(&edge).await.status, 401);
+    assert!(read.load(Ordering::Relaxed) <= 17, "{read:?}");
+    let (body, read) = parts(4);
+    let announced = post("/v1/invoke/s/f", body).with("expect", "100-continue");
+    assert_eq!(announced.raw(&edge).await.status, 401);
+    assert_eq!(read.load(Ordering::Relaxed), 0);
+    let never = Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+    assert_eq!(post("/v1/invoke/s/f", never).raw(&edge).await.status, 401);
+}
+
+#[tokio::test]
+async fn what_means_grpc_and_is_none_is_refused_as_what_it_is() {
+    let node = node(1);
+    let edge = edge(&node, Listener::Invoke);
+    let path = "/latent.v1.Invocation/Invoke";
+    for by_get in [get(path), get(path).with("content-type", "application/grpc"), ask(Method::PUT, path)] {
+        let refused = by_get.of(&edge).await;
+        assert_eq!(refused.refused(405), ("invalid-argument".into(), "http.method".into()));
+        assert_eq!(refused.header("allow"), "POST");
+    }
+    for media_type in
+        ["application/json", "application/grpc-web", "application/grpc+json", "application/grpc-web+proto"]
+    {
+        let refused = post(path, "{}").with("content-type", media_type).of(&edge).await;
+        assert_eq!(refused.refused(415), ("invalid-argument".into(), "http.media-type".into()), "{media_type}");
+    }
+    for media_type in ["application/grpc", "application/grpc+proto", "application/grpc;charset=utf-8"] {
+        let answer = post(path, "").with("content-type", media_type).of(&edge).await;
+        assert_eq!((answer.status.as_u16(), answer.header("content-type")), (200, "application/grpc"), "{media_type}");
+    }
+}
+
+#[tokio::test]
+async fn a_body_in_an_encoding_is_refused_before_it_is_read() {
+    let node = node(1);
+    let [invoke, control] = [Listener::Invoke, Listener::Control].map(|side| edge(&node, side));
+    for (edge, target) in [(&invoke, "/v1/invoke/s/f"), (&control, "/v1/releases"), (&control, "/v1/deployments")] {
+        for encoding in ["gzip", "br", "identity, gzip"] {
+            let refused = post(target, "\u{1f}").with("content-encoding", encoding).of(edge).await;
+            assert_eq!(refused.refused(415), ("invalid-argument".into(), "http.media-type".into()), "{target}");
+            assert!(refused.message(415).contains(encoding), "{target}");
+        }
+    }
+    let plain = post("/v1/invoke/s/f", "[\"hi\"]").with("content-encoding", "identity").of(&invoke).await;
+    assert_eq!(plain.status, 200);
 }

@@ -9,8 +9,8 @@ use latent_core::{BudgetLedger, PlatformError, PlatformErrorCode, Sha256Digest, 
 use latent_executor::{
     ComponentArtifact, ComponentInspection, ComponentInspector, ContainedExecution, ExecutionBackend,
     ExecutionCancellation, ExecutionReport, ExecutionRequest, LogSink, NoOutgoingHttp, NoSecrets, OutgoingHttp,
-    OwnedRepository, PreparationKey,
-    PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse, RuntimeResourceSnapshot, SecretSource,
+    OwnedRepository, PreparationKey, PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse,
+    RuntimeResourceSnapshot, SecretSource,
 };
 use wasmtime::Engine;
 
@@ -72,11 +72,7 @@ impl WasmtimeBackend {
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_ports(
-        settings: EngineSettings,
-        preparation: Preparation,
-        ports: Ports,
-    ) -> Result<Self, PlatformError> {
+    pub fn with_ports(settings: EngineSettings, preparation: Preparation, ports: Ports) -> Result<Self, PlatformError> {
         Shared::new(settings, preparation, ports).map(|shared| Self { shared: Arc::new(shared) })
     }
 

@@ -8,8 +8,8 @@ use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest, T
 use latent_executor::{ComponentArtifact, OwnedRepository, PreparationKey};
 use wasmtime::Engine;
 
-use crate::engine::{self, EngineReport};
 use crate::backend::Ports;
+use crate::engine::{self, EngineReport};
 use crate::gauges::{Gauges, Held, HeldUse};
 use crate::host::Services;
 use crate::preparation::Preparation;

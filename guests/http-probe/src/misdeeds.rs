@@ -36,8 +36,11 @@ pub fn bad_header(out: ResponseOutparam) {
     text(out, 200, b"refused");
 }
 
-/// Claims a length, has no body.
+/// Claims a length and has no body; says so where the length is refused.
 pub fn length(out: ResponseOutparam, value: &str) {
+    if Fields::new().append("content-length", value.as_bytes()).is_err() {
+        return text(out, 200, b"refused");
+    }
     ResponseOutparam::set(out, Ok(response(200, &[("content-length", value.as_bytes())])));
 }
 

@@ -11,10 +11,13 @@ const GUEST_PREFIX: &str = "guest.";
 
 /// Defines `latent:context/context`.
 pub(super) fn bind(instance: &mut LinkerInstance<'_, HostState>) -> wasmtime::Result<()> {
+    instance.func_wrap("activation-id", |store, (): ()| {
+        Ok((store.data().run.context.activation_id.as_str().to_owned(),))
+    })?;
     instance
-        .func_wrap("activation-id", |store, (): ()| Ok((store.data().run.context.activation_id.as_str().to_owned(),)))?;
-    instance.func_wrap("tenant", |store, (): ()| Ok((store.data().run.context.principal.tenant.as_str().to_owned(),)))?;
-    instance.func_wrap("subject", |store, (): ()| Ok((store.data().run.context.principal.subject.as_str().to_owned(),)))?;
+        .func_wrap("tenant", |store, (): ()| Ok((store.data().run.context.principal.tenant.as_str().to_owned(),)))?;
+    instance
+        .func_wrap("subject", |store, (): ()| Ok((store.data().run.context.principal.subject.as_str().to_owned(),)))?;
     instance.func_wrap("remaining-fuel", |store, (): ()| Ok((store.get_fuel()?,)))?;
     instance.func_wrap("deadline-millis", |store, (): ()| {
         #[expect(clippy::disallowed_methods, reason = "the guest asks for the time that is left now")]

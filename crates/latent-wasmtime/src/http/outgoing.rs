@@ -70,16 +70,16 @@ impl Run {
         self.requests = self.requests.saturating_add(1);
         let max = limits.outgoing_requests_max;
         if self.requests > max {
-            let why = format!("the activation has made its {max} outgoing requests (setting http.outgoing_requests_max)");
+            let why =
+                format!("the activation has made its {max} outgoing requests (setting http.outgoing_requests_max)");
             return Err(Error::InternalError(Some(why)));
         }
         let in_flight = self.in_flight.get_or_insert_default();
         let more = |held: u32| (held < limits.outgoing_in_flight_max).then_some(held + 1);
         match in_flight.try_update(Ordering::Relaxed, Ordering::Relaxed, more) {
-            Ok(_) => Ok(Place {
-                in_flight: in_flight.clone(),
-                _counted: self.services.gauges.hold_outside(Kind::Outgoing),
-            }),
+            Ok(_) => {
+                Ok(Place { in_flight: in_flight.clone(), _counted: self.services.gauges.hold_outside(Kind::Outgoing) })
+            }
             Err(_full) => Err(Error::ConnectionLimitReached),
         }
     }

@@ -44,9 +44,7 @@ impl AnswerSlot {
                 let message = format_args!("the handler's response cannot be sent: its {what} is none of a response");
                 failed(message, ErrorDetail::new("activation.malformed-response").with("part", what))
             }
-            None => {
-                failed("the handler returned without a response", ErrorDetail::new("activation.no-response"))
-            }
+            None => failed("the handler returned without a response", ErrorDetail::new("activation.no-response")),
         }
     }
 
@@ -105,5 +103,27 @@ fn length(headers: &HeaderMap) -> Option<Option<u64>> {
             digits.parse().ok().map(Some)
         }
         (Some(_), Some(_)) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(values: &[&'static str]) -> HeaderMap {
+        values.iter().map(|value| (CONTENT_LENGTH, http::HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn a_length_is_one_decimal_number_or_none_is_said() {
+        assert_eq!(length(&HeaderMap::new()), Some(None));
+        assert_eq!(length(&headers(&["0"])), Some(Some(0)));
+        assert_eq!(length(&headers(&["18446744073709551615"])), Some(Some(u64::MAX)));
+        for value in ["", "+5", "-1", " 5", "5,5", "abc", "18446744073709551616"] {
+            assert_eq!(length(&headers(&[value])), None, "{value}");
+        }
+        let mut twice = headers(&["5"]);
+        twice.append(CONTENT_LENGTH, http::HeaderValue::from_static("5"));
+        assert_eq!(length(&twice), None);
     }
 }

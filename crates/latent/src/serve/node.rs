@@ -23,8 +23,8 @@ use latent_scheduler::CellPool;
 use latent_scheduler::admission::{Admission, AdmissionConfig, QuotaLedger};
 use latent_storage::{SecretDirectory, Storage, StorageOptions};
 use latent_wasmtime::{
-    ChildOptions, CompileLimits, CompilerChoice, FunctionsOptions, ImageLimits, ImageStore, Preparation,
-    Ports, WasmtimeBackend,
+    ChildOptions, CompileLimits, CompilerChoice, FunctionsOptions, ImageLimits, ImageStore, Ports, Preparation,
+    WasmtimeBackend,
 };
 
 use super::host::Host;

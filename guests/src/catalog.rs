@@ -61,6 +61,7 @@ static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
         module!("containment-capsule"),
         module!("echo"),
         prebuilt!("echo-rust"),
+        prebuilt!("http-probe"),
         module!("types"),
         component!("spin-start"),
         module!("spin-realloc"),
@@ -98,8 +99,8 @@ static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
     ]
 });
 
-/// A fixture's component bytes, built on the first call for that name. `echo-rust` alone comes prebuilt: its toolchain
-/// is no part of this build.
+/// A fixture's component bytes, built on the first call for that name. Those in Rust come prebuilt: their toolchain is no
+/// part of this build.
 ///
 /// # Panics
 /// When no fixture has the name (the message lists those there are), and when its text no longer builds.

@@ -105,6 +105,13 @@ impl FunctionTarget {
     pub fn is_http_handler(&self) -> bool {
         &*self.contract == HTTP_HANDLER_CONTRACT && &*self.function == "handle"
     }
+
+    /// Whether a component that exports this exports an HTTP handler of the track 0.2.
+    #[must_use]
+    pub fn is_exported_http_handler(&self) -> bool {
+        let (name, version) = self.contract.split_once('@').unwrap_or((&self.contract, ""));
+        name == HTTP_HANDLER_CONTRACT && version.starts_with("0.2.") && &*self.function == "handle"
+    }
 }
 
 impl fmt::Display for FunctionTarget {
@@ -145,11 +152,7 @@ impl ContractSurface {
     /// be called with values.
     #[must_use]
     pub fn http_handler(&self) -> Option<&FunctionTarget> {
-        let handles = |target: &&FunctionTarget| {
-            let (name, version) = target.contract.split_once('@').unwrap_or((&target.contract, ""));
-            name == HTTP_HANDLER_CONTRACT && version.starts_with("0.2.") && &*target.function == "handle"
-        };
-        self.refused.iter().map(|(target, _)| target).find(handles)
+        self.refused.iter().map(|(target, _)| target).find(|target| target.is_exported_http_handler())
     }
 
     /// Whether a request for `target` can be served: a callable function, or the HTTP handler where there is one.

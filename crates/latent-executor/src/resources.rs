@@ -18,6 +18,9 @@ pub struct RuntimeResourceSnapshot {
     pub temporary_buffers: u64,
     /// Cancellation probes that a running guest reads.
     pub cancellation_probes: u64,
+    /// Requests of guests under way, until their responses have ended. They may outlast their activation by the moment
+    /// that dropping them takes.
+    pub outgoing_requests: u64,
     /// Permits of live instances, held by prepared uses too.
     pub instance_permits: u64,
     /// Pins on prepared code outside the cache.

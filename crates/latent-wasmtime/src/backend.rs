@@ -8,8 +8,9 @@ use futures_util::future::BoxFuture;
 use latent_core::{BudgetLedger, PlatformError, PlatformErrorCode, Sha256Digest, StopLatch, TenantId, budget::earlier};
 use latent_executor::{
     ComponentArtifact, ComponentInspection, ComponentInspector, ContainedExecution, ExecutionBackend,
-    ExecutionCancellation, ExecutionReport, ExecutionRequest, LogSink, NoSecrets, OwnedRepository, PreparationKey,
-    PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse, RuntimeResourceSnapshot, SecretSource,
+    ExecutionCancellation, ExecutionReport, ExecutionRequest, LogSink, NoOutgoingHttp, NoSecrets, OutgoingHttp,
+    OwnedRepository, PreparationKey, PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse,
+    RuntimeResourceSnapshot, SecretSource,
 };
 use wasmtime::Engine;
 
@@ -30,6 +31,18 @@ pub struct WasmtimeBackend {
     shared: Arc<Shared>,
 }
 
+/// What a backend needs of the node around it.
+#[derive(Clone)]
+pub struct Ports {
+    /// What deployments refer to is read from here: for each activation that needs it, after its code is prepared and
+    /// before its store is made, on a thread for work that blocks. A stop or the deadline ends the wait.
+    pub secrets: Arc<dyn SecretSource>,
+    /// Makes the HTTP requests of guests, or refuses to.
+    pub outgoing: Arc<dyn OutgoingHttp>,
+    /// Gets accepted logs.
+    pub sink: Arc<dyn LogSink>,
+}
+
 impl WasmtimeBackend {
     /// Builds the engine and starts its threads. Components are compiled in this process, without the limits of a child,
     /// and their images kept nowhere: for components that are trusted. For others see [`Self::with_preparation`].
@@ -41,8 +54,8 @@ impl WasmtimeBackend {
         Self::with_preparation(settings, Preparation::default(), sink)
     }
 
-    /// The same, with components compiled and images kept as `preparation` says. There are no secrets; see
-    /// [`Self::with_secrets`].
+    /// The same, with components compiled and images kept as `preparation` says. There are no secrets, and every HTTP
+    /// request of a guest is refused; see [`Self::with_ports`].
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -51,21 +64,16 @@ impl WasmtimeBackend {
         preparation: Preparation,
         sink: Arc<dyn LogSink>,
     ) -> Result<Self, PlatformError> {
-        Self::with_secrets(settings, preparation, Arc::new(NoSecrets), sink)
+        let ports = Ports { secrets: Arc::new(NoSecrets), outgoing: Arc::new(NoOutgoingHttp), sink };
+        Self::with_ports(settings, preparation, ports)
     }
 
-    /// The same, with what deployments refer to read from `secrets`: for each activation that needs it, after its code is
-    /// prepared and before its store is made, on a thread for work that blocks. A stop or the deadline ends the wait.
+    /// The same, with all that the node around it gives.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn with_secrets(
-        settings: EngineSettings,
-        preparation: Preparation,
-        secrets: Arc<dyn SecretSource>,
-        sink: Arc<dyn LogSink>,
-    ) -> Result<Self, PlatformError> {
-        Shared::new(settings, preparation, secrets, sink).map(|shared| Self { shared: Arc::new(shared) })
+    pub fn with_ports(settings: EngineSettings, preparation: Preparation, ports: Ports) -> Result<Self, PlatformError> {
+        Shared::new(settings, preparation, ports).map(|shared| Self { shared: Arc::new(shared) })
     }
 
     /// Prepares `artifact` for `tenant` and keeps it as the cache does: nothing is pinned. Functions that the tenant had
@@ -256,6 +264,7 @@ impl ExecutionBackend for WasmtimeBackend {
             cancellation_probes: stores,
             component_instances: gauges.get(Kind::Instance),
             temporary_buffers: gauges.get(Kind::Buffer),
+            outgoing_requests: gauges.get(Kind::Outgoing),
             instance_permits: gauges.permits(),
             prepared_pins: gauges.get(Kind::Pin),
             ready_pins,

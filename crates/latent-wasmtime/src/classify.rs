@@ -10,6 +10,7 @@ use latent_core::{ErrorDetail, ExecutionOutcome, PlatformError, PlatformErrorCod
 use rustix::io::Errno;
 use wasmtime::{PoolConcurrencyLimitError, Trap};
 use wasmtime_wasi::{I32Exit, ResourceTableError};
+use wasmtime_wasi_http::FieldMapError;
 
 /// What is known about a run that did not return.
 #[derive(Debug, Clone, Copy, Default)]
@@ -39,6 +40,8 @@ pub struct Bounds {
     pub host_call_bytes: u64,
     /// Random bytes in one request.
     pub random_bytes: u64,
+    /// Bytes of one set of headers.
+    pub field_bytes: u64,
 }
 
 /// Classifies a run that ended with `error`.
@@ -74,6 +77,10 @@ pub fn classify(facts: Facts, bounds: Bounds, error: &wasmtime::Error) -> Execut
     if let Some(I32Exit(status)) = error.downcast_ref::<I32Exit>() {
         return ExecutionOutcome::Exited { status: *status };
     }
+    // The host's own refusal of what it was given, which no guest can make.
+    if let Some(refusal) = error.downcast_ref::<PlatformError>() {
+        return ExecutionOutcome::Failed(refusal.clone());
+    }
     guest_fault(error)
 }
 
@@ -94,6 +101,12 @@ const fn limit(kind: &'static str, limit: u64) -> ExecutionOutcome {
 fn exceeded(bounds: Bounds, error: &wasmtime::Error) -> Option<ExecutionOutcome> {
     if matches!(error.downcast_ref::<ResourceTableError>(), Some(ResourceTableError::Full)) {
         return Some(limit("activation.host-resource-exhausted", bounds.host_resources));
+    }
+    if matches!(
+        error.downcast_ref::<FieldMapError>(),
+        Some(FieldMapError::TotalSizeTooBig | FieldMapError::TooManyFields)
+    ) {
+        return Some(limit("activation.http-fields-exhausted", bounds.field_bytes));
     }
     if error.downcast_ref::<PoolConcurrencyLimitError>().is_some() {
         let error = PlatformError::new(PlatformErrorCode::ResourceExhausted, "the engine's pool has no free slot")
@@ -202,6 +215,7 @@ mod tests {
         host_resources: 3,
         host_call_bytes: 4,
         random_bytes: 5,
+        field_bytes: 7,
     };
 
     fn trap() -> wasmtime::Error {

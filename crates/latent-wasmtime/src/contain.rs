@@ -18,12 +18,13 @@ use latent_executor::{
 };
 use wasmtime::{Store, UpdateDeadline};
 
-use crate::call::{Arguments, FunctionPlan, Returned};
 use crate::classify::{Bounds, Facts, classify, stopped};
 use crate::gauges::{Held, Kind};
 use crate::guard::{Ended, guarded, now};
 use crate::host::{HostState, Subject};
+use crate::http::AnswerSlot;
 use crate::limiter::{Limiter, ObjectCounts};
+use crate::plan::{Input, Output, Plan};
 use crate::prepare::PreparedComponent;
 use crate::secrets::Secrets;
 use crate::shared::Shared;
@@ -90,7 +91,7 @@ pub fn run<'a>(
                 Err(ended) => return ended,
             },
         };
-        let Begun { plan, arguments, media_type, started, buffers, mut live } =
+        let Begun { plan, input, media_type, started, buffers, mut live } =
             match begin(shared, &pinned.code, (request, secrets), &cancellation) {
                 Ok(begun) => begun,
                 Err(error) => return ContainedExecution::refused(&cancellation, error),
@@ -98,7 +99,7 @@ pub fn run<'a>(
         let watch = shared.ticker.watch(&cancellation);
         let entered = AtomicBool::new(false);
         let (ended, at) = {
-            let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), arguments, &entered)));
+            let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), input, &entered)));
             guarded(&shared.ticker, &cancellation, started, call.as_mut()).await
         };
         drop(watch);
@@ -121,8 +122,8 @@ pub fn run<'a>(
 
 /// A run that is about to enter its guest. What is left of its request is in here, so that the request need not be kept.
 struct Begun<'a> {
-    plan: &'a FunctionPlan,
-    arguments: Arguments,
+    plan: Plan<'a>,
+    input: Input,
     media_type: MediaType,
     started: Instant,
     buffers: Held<'a>,
@@ -151,11 +152,12 @@ fn begin<'a>(
     let started = now();
     let media_type = request.payload.media_type;
     let plan = code.plan(&request.target)?;
-    let arguments = plan.decode(&request.payload, &shared.settings.values)?;
+    let input = plan.decode(&request, &shared.settings.values)?;
     let buffers = shared.gauges.hold(Kind::Buffer);
-    let subject = Subject { context: request.context, policy: request.policy, secrets };
+    let ExecutionRequest { context, policy, exchange, .. } = request;
+    let subject = Subject { context, policy, secrets, exchange };
     let live = open(shared, subject, cancellation, started)?;
-    Ok(Begun { plan, arguments, media_type, started, buffers, live })
+    Ok(Begun { plan, input, media_type, started, buffers, live })
 }
 
 /// Waits for `preparation` unless the activation is stopped first.
@@ -190,7 +192,7 @@ fn open<'a>(
         tables: settings.tables_max,
     };
     let limiter = Limiter::new(ledger.clone(), settings.memory_bytes_max, settings.table_elements_max, counts);
-    let state = HostState::new(settings, subject, cancellation.clone(), shared.sink.clone(), limiter);
+    let state = HostState::new(settings, subject, cancellation.clone(), shared.services.clone(), limiter);
     let mut store = Store::new(&shared.engine, state);
     store.limiter(|state| &mut state.limiter);
     store.set_fuel(fuel).map_err(|error| no_fuel(&error))?;
@@ -200,7 +202,7 @@ fn open<'a>(
     let ticks = u64::from(settings.epoch_deadline_ticks);
     store.set_epoch_deadline(ticks);
     store.epoch_deadline_callback(move |cx| {
-        match cx.data().cancellation.checkpoint(now()) {
+        match cx.data().run.cancellation.checkpoint(now()) {
             Some(_) => Err(wasmtime::Error::from(Stop)),
             // Yielding at every tick keeps a spinning guest from owning its thread.
             None => Ok(UpdateDeadline::Yield(ticks)),
@@ -217,16 +219,16 @@ fn no_fuel(error: &wasmtime::Error) -> PlatformError {
 fn invoke<'a>(
     shared: &'a Shared,
     code: &'a PreparedComponent,
-    plan: &'a FunctionPlan,
+    plan: Plan<'a>,
     store: &'a mut Store<HostState>,
-    arguments: Arguments,
+    input: Input,
     entered: &'a AtomicBool,
-) -> impl Future<Output = wasmtime::Result<Returned>> + Send + use<'a> {
+) -> impl Future<Output = wasmtime::Result<Output>> + Send + use<'a> {
     async move {
         let instance = code.pre.instantiate_async(&mut *store).await?;
         let _instance = shared.gauges.hold(Kind::Instance);
         entered.store(true, Ordering::Relaxed);
-        plan.call(&instance, store, arguments).await
+        plan.call(&instance, store, input).await
     }
 }
 
@@ -235,25 +237,25 @@ enum Captured {
     /// The run's outcome is known: a result, encoded, or a stop.
     Outcome(ExecutionOutcome),
     /// The run failed; the facts say what that means.
-    Failed { facts: Facts, bounds: Bounds, error: wasmtime::Error },
+    Failed { facts: Facts, bounds: Bounds, error: wasmtime::Error, answer: AnswerSlot },
 }
 
 /// Encodes a result, or reads the facts about a failure, while the store is still there.
 fn capture(
     shared: &Shared,
-    plan: &FunctionPlan,
+    plan: Plan<'_>,
     live: &mut LiveStore<'_>,
     cancellation: &ExecutionCancellation,
-    ended: Ended<wasmtime::Result<Returned>>,
+    ended: Ended<wasmtime::Result<Output>>,
     media_type: MediaType,
 ) -> Captured {
     match ended {
         Ended::Panicked => Captured::Outcome(host_panic()),
         Ended::Stopped(cause) => Captured::Outcome(stopped(cause)),
-        Ended::Done(Ok(returned)) => Captured::Outcome(encoded(plan, returned, media_type, shared)),
+        Ended::Done(Ok(output)) => Captured::Outcome(encoded(plan, output, media_type, shared)),
         Ended::Done(Err(error)) => {
             let (facts, bounds) = facts(shared, live, cancellation);
-            Captured::Failed { facts, bounds, error }
+            Captured::Failed { facts, bounds, error, answer: live.get().data().answer() }
         }
     }
 }
@@ -262,12 +264,12 @@ impl Captured {
     /// Decides what the run came to, after everything it held is gone.
     ///
     /// A guest that leaves by itself may have left with a result, but only out of the function that was called.
-    fn classified(self, plan: &FunctionPlan, entered: bool) -> ExecutionOutcome {
+    fn classified(self, plan: Plan<'_>, entered: bool) -> ExecutionOutcome {
         match self {
             Self::Outcome(outcome) => outcome,
-            Self::Failed { facts, bounds, error } => match classify(facts, bounds, &error) {
+            Self::Failed { facts, bounds, error, answer } => match classify(facts, bounds, &error) {
                 // The written policy for a guest that leaves by itself: see `docs/values.md`.
-                ExecutionOutcome::Exited { status } if entered => plan.exited(status),
+                ExecutionOutcome::Exited { status } if entered => plan.exited(status, &answer),
                 failed => failed,
             },
         }
@@ -291,12 +293,13 @@ fn facts(shared: &Shared, live: &mut LiveStore<'_>, cancellation: &ExecutionCanc
         host_resources: u64::from(shared.settings.host_resources_max),
         host_call_bytes: u64::from(shared.settings.host_call_bytes_max),
         random_bytes: u64::from(shared.settings.random_bytes_max),
+        field_bytes: u64::from(shared.settings.http.field_bytes_max),
     };
     (facts, bounds)
 }
 
-fn encoded(plan: &FunctionPlan, returned: Returned, media_type: MediaType, shared: &Shared) -> ExecutionOutcome {
-    match plan.encode(returned, media_type, &shared.settings.values) {
+fn encoded(plan: Plan<'_>, output: Output, media_type: MediaType, shared: &Shared) -> ExecutionOutcome {
+    match plan.encode(output, media_type, &shared.settings.values) {
         Ok(outcome) => outcome,
         Err(EncodeError::TooLarge { limit }) => result_limit(limit as u64),
         Err(EncodeError::TooManyNodes { limit } | EncodeError::TooDeep { limit }) => result_limit(u64::from(limit)),

@@ -23,9 +23,11 @@ pub enum Kind {
     Buffer,
     /// Pins on prepared code outside the cache.
     Pin,
+    /// HTTP requests of guests under way.
+    Outgoing,
 }
 
-const KINDS: usize = 5;
+const KINDS: usize = 6;
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -42,6 +44,14 @@ pub struct Gauges {
 #[derive(Debug)]
 pub struct Held<'a>(&'a AtomicU64);
 
+/// One counted thing that leaves the backend.
+#[derive(Debug)]
+pub struct HeldOutside {
+    gauges: Arc<Gauges>,
+    stripe: usize,
+    kind: Kind,
+}
+
 /// A pin and a permit that leave the backend with a prepared use.
 #[derive(Debug)]
 pub struct HeldUse(Arc<Gauges>);
@@ -53,6 +63,14 @@ impl Gauges {
         let count = &self.stripes[own_stripe()].0[kind as usize];
         count.fetch_add(1, Ordering::Relaxed);
         Held(count)
+    }
+
+    /// Counts one more of `kind` for as long as the returned value lives.
+    #[must_use]
+    pub fn hold_outside(self: &Arc<Self>, kind: Kind) -> HeldOutside {
+        let stripe = own_stripe();
+        self.stripes[stripe].0[kind as usize].fetch_add(1, Ordering::Relaxed);
+        HeldOutside { gauges: self.clone(), stripe, kind }
     }
 
     /// Takes one of `max` permits of live instances until the guard drops.
@@ -87,6 +105,12 @@ impl Gauges {
 impl Drop for Held<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for HeldOutside {
+    fn drop(&mut self) {
+        self.gauges.stripes[self.stripe].0[self.kind as usize].fetch_sub(1, Ordering::Relaxed);
     }
 }
 

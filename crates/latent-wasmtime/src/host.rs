@@ -8,4 +8,4 @@ mod log;
 mod state;
 
 pub use bind::{bind_imports, mistyped, offered_interfaces, refuse_unoffered};
-pub use state::{HostState, Subject};
+pub use state::{HostState, Services, Subject};

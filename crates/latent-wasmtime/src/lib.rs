@@ -3,7 +3,7 @@
 //! One [`WasmtimeBackend`] owns one engine (`engine`), one watchdog thread (`ticker`), the preparation of
 //! components (`prescan`, `preparer`, `compile`, `images`, `prepare`) and the containment of every run (`contain`): a fresh store, one
 //! aggregate limiter, fuel, epochs, a stop latch, and a cleanup that is proved or admitted to be unproven. What a
-//! failed run means is decided in `classify`; what guests may call is in `host`; how JSON becomes values is in
+//! failed run means is decided in `classify`; what guests may call is in `host`; how they serve HTTP requests and make their own, in `http`; how JSON becomes values is in
 //! [`values`].
 
 mod backend;
@@ -15,10 +15,12 @@ mod engine;
 mod gauges;
 mod guard;
 mod host;
+mod http;
 mod images;
 mod inspect;
 mod limiter;
 mod phase0;
+mod plan;
 mod preparation;
 mod prepare;
 mod preparer;
@@ -31,7 +33,7 @@ mod store;
 mod ticker;
 pub mod values;
 
-pub use backend::WasmtimeBackend;
+pub use backend::{Ports, WasmtimeBackend};
 pub use compile::{
     COMPILE_COMMAND, ChildCompiler, ChildOptions, CompileJob, CompileLimits, Compiler, FunctionsOptions,
     InProcessCompiler, compile_child,
@@ -45,4 +47,4 @@ pub use preparation::{CompilerChoice, Preparation};
 pub use prepare::PreparedComponent;
 pub use preparer::COMPILER_THREAD;
 pub use prescan::Declared;
-pub use settings::{AllocatorChoice, EngineSettings, LogLimits, PagemapScanChoice, PrescanLimits};
+pub use settings::{AllocatorChoice, EngineSettings, HttpLimits, LogLimits, PagemapScanChoice, PrescanLimits};

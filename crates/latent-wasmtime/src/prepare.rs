@@ -8,7 +8,9 @@ use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 
 use crate::call::FunctionPlan;
 use crate::host::{HostState, bind_imports, mistyped};
+use crate::http::HandlerPlan;
 use crate::inspect::{WASM_PAGE_BYTES, malformed, over};
+use crate::plan::Plan;
 use crate::ready::PinCount;
 use crate::settings::EngineSettings;
 use crate::values::{self, UnsupportedType};
@@ -18,6 +20,7 @@ pub struct PreparedComponent {
     pub(crate) pre: InstancePre<HostState>,
     /// Sorted by target: a component has few functions, so looking one up compares a few strings and hashes nothing.
     plans: Box<[(FunctionTarget, FunctionPlan)]>,
+    handler: Option<HandlerPlan>,
     surface: ContractSurface,
     imports: Box<[ImportName]>,
     declared_memory_bytes: u64,
@@ -45,6 +48,7 @@ impl PreparedComponent {
         Ok(Self {
             pre,
             surface: std::mem::take(&mut planned.surface),
+            handler: planned.handler.take(),
             plans: planned.sorted(),
             imports: imports.into_boxed_slice(),
             declared_memory_bytes: pages.unwrap_or(0).saturating_mul(WASM_PAGE_BYTES),
@@ -57,10 +61,11 @@ impl PreparedComponent {
     ///
     /// # Errors
     /// `incompatible-contract` naming the function and what there is, or why it cannot be called.
-    pub(crate) fn plan(&self, target: &FunctionTarget) -> Result<&FunctionPlan, PlatformError> {
-        match self.plans.binary_search_by(|(known, _)| known.cmp(target)) {
-            Ok(found) => Ok(&self.plans[found].1),
-            Err(_) => Err(self.no_such_function(target)),
+    pub(crate) fn plan(&self, target: &FunctionTarget) -> Result<Plan<'_>, PlatformError> {
+        match (self.plans.binary_search_by(|(known, _)| known.cmp(target)), &self.handler) {
+            (Ok(found), _) => Ok(Plan::Values(&self.plans[found].1)),
+            (Err(_), Some(handler)) if target.is_http_handler() => Ok(Plan::Http(handler)),
+            (Err(_), _) => Err(self.no_such_function(target)),
         }
     }
 
@@ -103,6 +108,7 @@ impl PreparedCode for PreparedComponent {
 #[derive(Default)]
 struct Planned {
     plans: Vec<(FunctionTarget, FunctionPlan)>,
+    handler: Option<HandlerPlan>,
     surface: ContractSurface,
 }
 
@@ -146,9 +152,24 @@ impl Planned {
                 self.surface.functions.push((target.clone(), signature.clone()));
                 self.plans.push((target, FunctionPlan::new(index, signature)));
             }
-            (Err(unsupported), _) => self.surface.refused.push((target, unsupported.to_string().into_boxed_str())),
+            (Err(unsupported), index) => {
+                let reason = reason(&target, &unsupported);
+                if target.is_exported_http_handler() && self.handler.is_none() {
+                    self.handler = index.map(HandlerPlan::new);
+                }
+                self.surface.refused.push((target, reason));
+            }
             (Ok(_), None) => self.surface.refused.push((target, "the engine lists it without a place".into())),
         }
+    }
+}
+
+/// Why an exported function cannot be called with values.
+pub(crate) fn reason(target: &FunctionTarget, unsupported: &UnsupportedType) -> Box<str> {
+    if target.is_exported_http_handler() {
+        "it is served over HTTP, not called with values".into()
+    } else {
+        unsupported.to_string().into_boxed_str()
     }
 }
 

@@ -91,6 +91,8 @@ pub struct EngineSettings {
     pub values: ValueLimits,
     /// Bounds of log records.
     pub logs: LogLimits,
+    /// Bounds of HTTP.
+    pub http: HttpLimits,
     /// Bounds of what a component's bytes may declare.
     pub prescan: PrescanLimits,
 }
@@ -187,6 +189,41 @@ impl Default for LogLimits {
     }
 }
 
+/// Bounds of what HTTP makes the host keep for one activation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "every limit says that it is the most")]
+pub struct HttpLimits {
+    /// Bytes of one set of headers or trailers that a guest makes; every name and every value counts about 40 more than
+    /// its length, which is what the host keeps beside it. Default 64 KiB. `host_resources_max` bounds the sets.
+    pub field_bytes_max: u32,
+    /// Pieces of a body that a guest wrote and nobody has taken yet. Default 16, at least 2.
+    pub body_pieces_max: u32,
+    /// Bytes of such a piece. Default 64 KiB, which makes 1 MiB a body.
+    pub body_piece_bytes_max: u32,
+    /// Bodies with such room, responses and outgoing requests together. Default 8. Those that an activation begins after
+    /// them have room for two pieces of 4 KiB each.
+    pub roomy_bodies_max: u32,
+    /// Outgoing requests under way at once, until their responses have ended. Default 16; for more the guest gets the
+    /// error code `connection-limit-reached`.
+    pub outgoing_in_flight_max: u32,
+    /// Outgoing requests of an activation in all, those included that are refused. Default 1,000; for more the guest gets
+    /// the error code `internal-error`, with the reason.
+    pub outgoing_requests_max: u32,
+}
+
+impl Default for HttpLimits {
+    fn default() -> Self {
+        Self {
+            field_bytes_max: 64 << 10,
+            body_pieces_max: 16,
+            body_piece_bytes_max: 64 << 10,
+            roomy_bodies_max: 8,
+            outgoing_in_flight_max: 16,
+            outgoing_requests_max: 1000,
+        }
+    }
+}
+
 impl Default for EngineSettings {
     fn default() -> Self {
         Self::for_cells(16)
@@ -226,6 +263,7 @@ impl EngineSettings {
             pagemap_scan: PagemapScanChoice::Auto,
             values: ValueLimits::default(),
             logs: LogLimits::default(),
+            http: HttpLimits::default(),
             prescan: PrescanLimits::default(),
         }
     }

@@ -5,11 +5,13 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest, TenantId};
-use latent_executor::{ComponentArtifact, LogSink, OwnedRepository, PreparationKey, SecretSource};
+use latent_executor::{ComponentArtifact, OwnedRepository, PreparationKey};
 use wasmtime::Engine;
 
+use crate::backend::Ports;
 use crate::engine::{self, EngineReport};
 use crate::gauges::{Gauges, Held, HeldUse};
+use crate::host::Services;
 use crate::preparation::Preparation;
 use crate::prepare::PreparedComponent;
 use crate::preparer::{Lookup, Preparer, Source, Workshop, compiler_gone};
@@ -24,7 +26,7 @@ pub struct Shared {
     pub(crate) settings: EngineSettings,
     pub(crate) ticker: Ticker,
     pub(crate) gauges: Arc<Gauges>,
-    pub(crate) sink: Arc<dyn LogSink>,
+    pub(crate) services: Arc<Services>,
     pub(crate) preparer: Preparer,
     pub(crate) ready: Arc<ReadyPins>,
     pub(crate) secrets: SecretReader,
@@ -40,8 +42,7 @@ impl Shared {
     pub fn new(
         settings: EngineSettings,
         preparation: Preparation,
-        secrets: Arc<dyn SecretSource>,
-        sink: Arc<dyn LogSink>,
+        Ports { secrets, outgoing, sink }: Ports,
     ) -> Result<Self, PlatformError> {
         let (engine, report) = engine::build(&settings)?;
         let interval = Duration::from_millis(u64::from(settings.epoch_tick_interval_millis.max(1)));
@@ -61,8 +62,9 @@ impl Shared {
         });
         let compatibility = engine::compatibility(&engine);
         let gauges = Arc::new(Gauges::default());
+        let services = Arc::new(Services::new(&settings, sink, outgoing, gauges.clone()));
         let secrets = SecretReader::new(secrets, settings.instances_max);
-        Ok(Self { engine, settings, ticker, gauges, sink, preparer, ready, secrets, report, compatibility })
+        Ok(Self { engine, settings, ticker, gauges, services, preparer, ready, secrets, report, compatibility })
     }
 
     /// The key of the component `digest` under this engine.

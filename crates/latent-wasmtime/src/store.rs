@@ -44,9 +44,10 @@ impl<'a> LiveStore<'a> {
     }
 
     fn end(&mut self) -> bool {
-        let Some(store) = self.store.take() else { return true };
+        let Some(mut store) = self.store.take() else { return true };
         let clean = catch_unwind(AssertUnwindSafe(|| {
             store.data().flush_lines();
+            store.data_mut().leave();
             drop(store);
         }))
         .is_ok();

@@ -44,6 +44,8 @@ limits! {
     HostCallBytes = "host-call-bytes",
     /// Random bytes in one request.
     RandomBytes = "random-bytes",
+    /// Bytes of one set of HTTP headers that the guest makes.
+    HttpFields = "http-fields",
     /// Core instances.
     CoreInstances = "core-instances",
     /// Bytes, values or levels of the encoded result.
@@ -121,6 +123,7 @@ impl Limit {
             "activation.host-resource-exhausted" => Self::HostResources,
             "activation.host-call-exhausted" => Self::HostCallBytes,
             "activation.random-exhausted" => Self::RandomBytes,
+            "activation.http-fields-exhausted" => Self::HttpFields,
             "activation.core-instance-exhausted" => Self::CoreInstances,
             "activation.result-limit-exceeded" => Self::ResultSize,
             "values.limit" => Self::PayloadSize,

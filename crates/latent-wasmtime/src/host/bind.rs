@@ -12,6 +12,8 @@ use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, random, sockets};
 use wasmtime_wasi::random::{WasiRandom, WasiRandomView as _};
 use wasmtime_wasi::sockets::{WasiSockets, WasiSocketsView as _};
+use wasmtime_wasi_http::p2::bindings::http;
+use wasmtime_wasi_http::{WasiHttp, WasiHttpView as _};
 use wasmtime_wasi_io::bindings::wasi::io;
 
 use crate::host::{HostState, context, log};
@@ -48,7 +50,8 @@ macro_rules! wasi {
     };
 }
 
-/// Everything that can be bound. What a guest can do with it is decided by its state: no directories, no network.
+/// Everything that can be bound. What a guest can do with it is decided by its state: no directories, no network but the
+/// HTTP requests that its policy grants.
 const INTERFACES: &[Interface] = &[
     Interface { name: "latent:log/log", version: LATENT, bind: |l| own(l, "latent:log/log@0.1.0", log::bind) },
     Interface {
@@ -82,6 +85,15 @@ const INTERFACES: &[Interface] = &[
     wasi!("wasi:sockets/udp-create-socket", sockets::udp_create_socket, WasiSockets, HostState::sockets),
     wasi!("wasi:sockets/instance-network", sockets::instance_network, WasiSockets, HostState::sockets),
     wasi!("wasi:sockets/ip-name-lookup", sockets::ip_name_lookup, WasiSockets, HostState::sockets),
+    wasi!("wasi:http/outgoing-handler", http::outgoing_handler, WasiHttp, HostState::http),
+    Interface {
+        name: "wasi:http/types",
+        version: WASI,
+        bind: |l| {
+            let options = http::types::LinkOptions::default();
+            http::types::add_to_linker::<HostState, WasiHttp>(l, &options, HostState::http)
+        },
+    },
     Interface {
         name: "wasi:sockets/network",
         version: WASI,
@@ -202,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_newer_or_older_patch_of_the_track_is_served_and_another_track_is_not() {
-        for import in ["wasi:clocks/wall-clock@0.2.0", "wasi:clocks/wall-clock@0.2.99"] {
+        for import in ["wasi:clocks/wall-clock@0.2.0", "wasi:clocks/wall-clock@0.2.99", "wasi:http/types@0.2.0"] {
             assert!(offered(import).is_ok(), "{import}");
         }
         for (import, nearest) in [
@@ -211,7 +223,8 @@ mod tests {
             ("wasi:clocks/timezone@0.2.0", "wasi:clocks/wall-clock@0.2.12"),
             ("acme:clocks/wall-clock@0.2.0", "wasi:clocks/wall-clock@0.2.12"),
             ("acme:missing/thing@1.2.3", "none"),
-            ("wasi:http/types@0.2.0", "none"),
+            ("wasi:http/types@0.3.0", "wasi:http/types@0.2.12"),
+            ("wasi:http/handler@0.2.0", "wasi:http/outgoing-handler@0.2.12"),
         ] {
             let error = offered(import).err().expect(import);
             assert_eq!(error.details()[0].field("nearest"), Some(nearest), "{import}");

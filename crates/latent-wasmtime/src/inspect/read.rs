@@ -11,6 +11,7 @@ use wasmparser::{BinaryReaderError, ComponentTypeRef, Parser, Payload, ValidPayl
 
 use super::{declared, malformed, malformed_at, over};
 use crate::engine::offered_features;
+use crate::prepare::reason;
 use crate::settings::PrescanLimits;
 use crate::values::signature_of;
 
@@ -145,7 +146,10 @@ impl Collected<'_> {
         let Some(func) = self.types.get(id) else { return Ok(()) };
         match signature_of(&declared::function(self.types, func)) {
             Ok(signature) => self.surface.functions.push((target, signature)),
-            Err(unsupported) => self.surface.refused.push((target, unsupported.to_string().into_boxed_str())),
+            Err(unsupported) => {
+                let reason = reason(&target, &unsupported);
+                self.surface.refused.push((target, reason));
+            }
         }
         Ok(())
     }

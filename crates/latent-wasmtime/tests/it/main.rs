@@ -7,6 +7,7 @@ mod contract;
 mod grants;
 mod host;
 mod hostile_types;
+mod http;
 mod images;
 mod imports;
 mod inspection;

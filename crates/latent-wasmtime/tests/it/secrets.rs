@@ -10,8 +10,10 @@ use latent_core::{
     TenantId,
 };
 use latent_executor::secret::secret_unavailable;
-use latent_executor::{BoundedLogSink, ExecutionBackend as _, ExecutionCleanup, SecretSource, SecretValue, suite};
-use latent_wasmtime::{EngineSettings, Preparation, WasmtimeBackend};
+use latent_executor::{
+    BoundedLogSink, ExecutionBackend as _, ExecutionCleanup, NoOutgoingHttp, SecretSource, SecretValue, suite,
+};
+use latent_wasmtime::{EngineSettings, Ports, Preparation, WasmtimeBackend};
 
 use crate::support::{Bench, Call, by_tenant, failure, request, returned};
 
@@ -55,7 +57,8 @@ impl SecretSource for Shelf {
 fn bench(cells: u32) -> (Bench, Arc<Shelf>) {
     let (shelf, sink) = (Arc::new(Shelf::default()), Arc::new(BoundedLogSink::new(4 << 20)));
     let settings = EngineSettings::for_cells(cells);
-    let backend = WasmtimeBackend::with_secrets(settings, Preparation::default(), shelf.clone(), sink.clone());
+    let ports = Ports { secrets: shelf.clone(), outgoing: Arc::new(NoOutgoingHttp), sink: sink.clone() };
+    let backend = WasmtimeBackend::with_ports(settings, Preparation::default(), ports);
     (Bench { backend: Arc::new(backend.expect("this machine runs the engine")), sink }, shelf)
 }
 

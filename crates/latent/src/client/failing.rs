@@ -133,6 +133,7 @@ fn known(kind: &str) -> bool {
             | "activation.host-resource-exhausted"
             | "activation.host-call-exhausted"
             | "activation.random-exhausted"
+            | "activation.http-fields-exhausted"
             | "activation.core-instance-exhausted"
             | "activation.result-limit-exceeded"
             | "admission.limit"

@@ -9,7 +9,7 @@ use std::time::Instant;
 use latent_activation::{LocalActivationJournal, RandomActivationIdSource};
 use latent_catalog::CatalogLimits;
 use latent_core::{PlatformError, SystemWallClock, TenantId, WallClock};
-use latent_executor::{NoSecrets, SecretSource};
+use latent_executor::{NoOutgoingHttp, NoSecrets, SecretSource};
 use latent_node::access::{
     Tenant, TenantDirectory as _, TenantRegistry, TenantRegistryConfig, TenantRegistryParts, policy,
 };
@@ -24,7 +24,7 @@ use latent_scheduler::CellPool;
 use latent_scheduler::admission::{Admission, AdmissionConfig, PressureSample, QuotaLedger};
 use latent_storage::{SecretDirectory, Storage, StorageOptions};
 use latent_wasmtime::{
-    ChildOptions, CompileLimits, CompilerChoice, FunctionsOptions, ImageLimits, ImageStore, Preparation,
+    ChildOptions, CompileLimits, CompilerChoice, FunctionsOptions, ImageLimits, ImageStore, Ports, Preparation,
     WasmtimeBackend,
 };
 
@@ -89,9 +89,8 @@ impl Node {
     ) -> Result<(Self, CleanupDriver), PlatformError> {
         let places = Places::of(config);
         let logs = Arc::new(LogBook::new(logs(config), Arc::clone(clock))?);
-        let secrets = secrets(config);
-        let backend =
-            Arc::new(WasmtimeBackend::with_secrets(sizes::engine(config), preparation, secrets, logs.clone())?);
+        let ports = Ports { secrets: secrets(config), outgoing: Arc::new(NoOutgoingHttp), sink: logs.clone() };
+        let backend = Arc::new(WasmtimeBackend::with_ports(sizes::engine(config), preparation, ports)?);
         let options = StorageOptions {
             limits: sizes::storage(config),
             catalog: CatalogLimits::default(),

@@ -54,6 +54,10 @@ pub struct ConfigArgs {
     /// Where the node is operated, such as 127.0.0.1:7071 (key `listeners.control.address`)
     #[arg(long, value_name = "ADDRESS")]
     pub control: Option<SocketAddr>,
+
+    /// Where HTTP requests for components come in, such as 127.0.0.1:8080 (key `listeners.http.address`)
+    #[arg(long, value_name = "ADDRESS")]
+    pub http: Option<SocketAddr>,
 }
 
 /// What `latent config` takes.
@@ -110,6 +114,7 @@ fn read(args: &ConfigArgs, otlp: Option<&str>) -> Result<Effective, String> {
     for (name, flag, address) in [
         ("listeners.invoke.address", "--invoke", args.invoke),
         ("listeners.control.address", "--control", args.control),
+        ("listeners.http.address", "--http", args.http),
     ] {
         if let Some(address) = address {
             effective.take_text(name, &address.to_string(), Origin::Flag(flag))?;

@@ -38,7 +38,7 @@ use crate::config::{self, Config, ConfigArgs};
 use crate::ending::{Exit, Failure};
 use crate::terminal;
 use beside::Beside;
-use listeners::{Listening, Prepared};
+use listeners::{Addresses, Listening, Prepared};
 
 pub use asked::Asked;
 pub use beside::{Companion, Ready, Work};
@@ -133,24 +133,26 @@ async fn start(
 ) -> Result<(Running, Ready), Failure> {
     let clock: Arc<dyn WallClock> = Arc::new(SystemWallClock);
     let now = Instant::now().into_std();
-    let (invoke_on, control_on) = (data.handle().clone(), Handle::current());
+    let (data_on, control_on) = (data.handle().clone(), Handle::current());
     let opened = spawn_blocking(move || {
         let (node, driver) = Node::open(&config, &clock, now, observer)?;
         let told = |error: PlatformError| Failure::local(format!("cannot start the node: {}", error.message()));
         development_credential(&node, &config).map_err(told)?;
-        let invoke = Prepared::new(&config.invoke, invoke_on)
+        let invoke = Prepared::new(&config.invoke, data_on.clone())
             .map_err(|error| no_listener("--invoke", config.invoke.address, &error))?;
         let control = Prepared::new(&config.control, control_on)
             .map_err(|error| no_listener("--control", config.control.address, &error))?;
-        let (invoke_at, control_at) = (invoke.place(), control.place());
-        let listening = Listening::begin(&node, &config, invoke, control).map_err(told)?;
+        let http =
+            Prepared::new(&config.http, data_on).map_err(|error| no_listener("--http", config.http.address, &error))?;
+        let places = [invoke.place(), control.place(), http.place()];
+        let listening = Listening::begin(&node, &config, Addresses { invoke, control, http }).map_err(told)?;
         let file = &node.places.listeners;
-        directory::note_listeners(file, invoke_at, control_at)
+        directory::note_listeners(file, places)
             .map_err(|error| Failure::local(format!("cannot write {}: {error}", file.display())))?;
-        Ok::<_, Failure>((node, driver, listening, directory::url(invoke_at), directory::url(control_at)))
+        Ok::<_, Failure>((node, driver, listening, places.map(directory::url)))
     });
     let opened = opened.await.map_err(|_panic| Failure::local("the node failed while it started; report this"))?;
-    let (node, driver, listening, invoke, control) = opened?;
+    let (node, driver, listening, [invoke, control, http]) = opened?;
     let node = Arc::new(node);
     let driver = data.handle().spawn(driver);
     let housekeeping = tokio::spawn(housekeeping::keep(node.clone(), failing.clone()));
@@ -158,8 +160,9 @@ async fn start(
         renewing::renew_on_hangup(listening.tls().to_vec())
             .map_err(|error| Failure::local(format!("cannot catch signals: {error}")))?;
     }
-    warn_if_nobody_is_known(&node, &invoke, &control);
-    let ready = Ready { node: node.clone(), invoke, control, asked };
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), %invoke, %control, %http, "listening");
+    warn_if_nobody_is_known(&node);
+    let ready = Ready { node: node.clone(), invoke, control, http, asked };
     Ok((Running { node, listening, data, driver, housekeeping }, ready))
 }
 
@@ -185,9 +188,8 @@ fn development_credential(node: &Node, config: &Config) -> Result<(), PlatformEr
     Ok(())
 }
 
-/// What the node says when it begins; and what to do about a node that nobody can use.
-fn warn_if_nobody_is_known(node: &Node, invoke: &str, control: &str) {
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), %invoke, %control, "listening");
+/// What to do about a node that nobody can use.
+fn warn_if_nobody_is_known(node: &Node) {
     if node.registry.credentials(None, None, 1).rows.is_empty() {
         tracing::warn!(
             "there is no credential, so that nobody can use this node: stop it, and make one with `latent recover`"

@@ -7,6 +7,7 @@ mod deploying;
 mod home;
 mod line;
 mod printer;
+mod routing;
 mod sample;
 mod shown;
 mod watch;
@@ -28,7 +29,7 @@ use crate::input::{self, Arguments};
 use crate::printable::Printable;
 use crate::serve::{self, Asked, Companion, LogFormat, Node, Ready};
 use crate::terminal::{self, error_line, to_stderr};
-use deploying::{Change, Deployer};
+use deploying::{Change, Deployed, Deployer};
 use printer::Printer;
 use shown::{Place, Service};
 use watch::{Stamp, Watch};
@@ -67,6 +68,10 @@ pub struct UpArgs {
     /// Where the node is operated [default: 127.0.0.1:7071]
     #[arg(long, value_name = "ADDRESS")]
     pub control: Option<SocketAddr>,
+
+    /// Where HTTP requests for components come in [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDRESS")]
+    pub http: Option<SocketAddr>,
 }
 
 /// `latent up`.
@@ -76,8 +81,9 @@ pub fn up(args: &UpArgs) -> Exit {
 
 fn attempt(args: &UpArgs) -> Result<Exit, Failure> {
     let components = components(&args.components)?;
+    let UpArgs { data, invoke, control, http, .. } = args;
     let told =
-        ConfigArgs { config: None, data_dir: Some(args.data.clone()), invoke: args.invoke, control: args.control };
+        ConfigArgs { config: None, data_dir: Some(data.clone()), invoke: *invoke, control: *control, http: *http };
     let mut config = config::load(&told)?.config;
     // The machine of whoever develops is often busy, with a compiler for instance. That is no reason to refuse their calls.
     config.pressure_source = PressureSource::None;
@@ -150,11 +156,11 @@ async fn credential(node: &Arc<Node>) -> Result<PathBuf, Failure> {
 
 /// Deploys, calls, and watches until the node is asked to end.
 async fn live(ready: Ready, components: Vec<Component>, called: Option<Called>) -> Result<(), Failure> {
-    let Ready { node, invoke, control, asked } = ready;
+    let Ready { node, invoke, control, http, asked } = ready;
     let credential = credential(&node).await?;
-    to_stderr(&format!("invoke {invoke}\ncontrol {control}\n"));
-    let place = Place { invoke, control, credential };
-    let mut deployer = Deployer::new(node);
+    to_stderr(&format!("invoke {invoke}\ncontrol {control}\nhttp {http}\n"));
+    let place = Place { invoke, control, http, credential };
+    let mut deployer = Deployer::new(node, components.len() == 1);
     let mut files: Vec<_> = components.into_iter().map(File::new).collect();
     for file in &mut files {
         file.begin(&mut deployer, &place, &asked).await;
@@ -227,9 +233,9 @@ impl File {
         let Component { path, service } = &self.component;
         match deployer.deploy(path, service, asked).await {
             None => {}
-            Some(Ok((_, Change::Nothing))) if self.service.is_some() => {}
-            Some(Ok((release, change))) => {
-                let current = Service { name: service.clone(), release };
+            Some(Ok(Deployed { change: Change::Nothing, .. })) if self.service.is_some() => {}
+            Some(Ok(Deployed { release, change, http })) => {
+                let current = Service { name: service.clone(), release, http };
                 let is_known = self.service.as_ref().is_some_and(|known| known.offers_as(&current));
                 to_stderr(&shown::deployed(&current, path, change, began.elapsed()));
                 if !is_known {

@@ -58,7 +58,7 @@ impl Node {
     fn start() -> Self {
         let dir = TempDir::new().expect("a temporary directory");
         let config = "data_dir = \".latent\"\n[listeners.invoke]\naddress = \"127.0.0.1:0\"\n[listeners.control]\n\
-                      address = \"127.0.0.1:0\"\n[pressure]\nsource = \"none\"\n";
+                      address = \"127.0.0.1:0\"\n[listeners.http]\naddress = \"127.0.0.1:0\"\n[pressure]\nsource = \"none\"\n";
         std::fs::write(dir.path().join("latent.toml"), config).expect("the directory takes files");
         let mut serve = command(dir.path(), &["serve", "--config", "latent.toml"]);
         let mut child = serve.stderr(Stdio::null()).spawn().expect("the binary starts");

@@ -142,14 +142,13 @@ mod tests {
     use super::*;
     use crate::endurance::mix::Endless;
 
-    const USED: BudgetConsumption =
-        BudgetConsumption {
-            fuel: 1,
-            peak_memory_bytes: 65_536,
-            wall_time: std::time::Duration::ZERO,
-            log_bytes: 0,
-            outbound_requests: 0,
-        };
+    const USED: BudgetConsumption = BudgetConsumption {
+        fuel: 1,
+        peak_memory_bytes: 65_536,
+        wall_time: std::time::Duration::ZERO,
+        log_bytes: 0,
+        outbound_requests: 0,
+    };
 
     fn ended(outcome: &ActivationOutcome) -> End<'_> {
         End { outcome, used: &USED, granted: true }

@@ -46,7 +46,7 @@ impl Home {
     pub fn configure(&self, more: &str) -> io::Result<()> {
         let config = format!(
             "data_dir = \"data\"\n[listeners.invoke]\naddress = \"127.0.0.1:0\"\n[listeners.control]\n\
-             address = \"127.0.0.1:0\"\n{more}\n"
+             address = \"127.0.0.1:0\"\n[listeners.http]\naddress = \"127.0.0.1:0\"\n{more}\n"
         );
         std::fs::write(self.dir.join("latent.toml"), config)
     }
@@ -77,13 +77,14 @@ impl Home {
     pub async fn start(&self) -> Result<Result<Served, Ended>, String> {
         let mut served = self.begin()?;
         let mut lines = Vec::new();
-        while lines.len() < 3 {
+        while lines.len() < 4 {
             let Some(line) = served.line().await else { break };
             lines.push(line);
         }
-        let [invoke, control, ready] = lines.as_slice() else { return served.ended().await.map(Err) };
+        let [invoke, control, http, ready] = lines.as_slice() else { return served.ended().await.map(Err) };
         served.invoke = address(invoke, "invoke ")?;
         served.control = address(control, "control ")?;
+        address(http, "http ")?;
         if ready != "ready" {
             return Err(format!("the node said {ready:?} instead of being ready"));
         }

@@ -5,9 +5,6 @@ use std::time::Duration;
 use http::uri::Scheme;
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 
-/// The longest of the times.
-const TIME_MAX: Duration = Duration::from_hours(24);
-
 /// How clients reach the listener: what the URI of a request says, whatever the client wrote there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ListenerScheme {
@@ -90,6 +87,9 @@ impl Default for IngressConfig {
 }
 
 impl IngressConfig {
+    /// The longest of the times: a day.
+    pub const TIME_MAX: Duration = Duration::from_hours(24);
+
     /// Whether every setting is within its bounds.
     ///
     /// # Errors
@@ -110,7 +110,7 @@ fn bytes(setting: &str, found: u64) -> Result<(), PlatformError> {
 }
 
 fn time(setting: &str, found: Duration) -> Result<(), PlatformError> {
-    if !found.is_zero() && found <= TIME_MAX {
+    if !found.is_zero() && found <= IngressConfig::TIME_MAX {
         return Ok(());
     }
     Err(invalid(setting, &format!("{} ms", found.as_millis()), "more than 0, and at most a day"))

@@ -22,11 +22,29 @@ pub fn check(config: &Config) -> Result<(), String> {
     directories(config)?;
     listener("listeners.invoke", &config.invoke, config.insecure)?;
     listener("listeners.control", &config.control, config.insecure)?;
-    let (invoke, control) = (config.invoke.address, config.control.address);
-    if invoke == control && invoke.port() != 0 {
+    listener("listeners.http", &config.http, config.insecure)?;
+    addresses(config)?;
+    let outgoing = &config.outgoing;
+    if outgoing.connections_per_tenant > outgoing.connections {
         return Err(format!(
-            "listeners.invoke.address and listeners.control.address are both {invoke}; set another port for one"
+            "outgoing.connections_per_tenant is {}, outgoing.connections only {}; lower the one or raise the other",
+            outgoing.connections_per_tenant, outgoing.connections
         ));
+    }
+    Ok(())
+}
+
+/// No two listeners have the same address.
+fn addresses(config: &Config) -> Result<(), String> {
+    let all = [("invoke", &config.invoke), ("control", &config.control), ("http", &config.http)];
+    let pairs = all.iter().enumerate().flat_map(|(at, one)| all.iter().skip(at + 1).map(move |other| (one, other)));
+    for ((name, one), (other_name, other)) in pairs {
+        if one.address == other.address && one.address.port() != 0 {
+            return Err(format!(
+                "listeners.{name}.address and listeners.{other_name}.address are both {}; set another port for one",
+                one.address
+            ));
+        }
     }
     Ok(())
 }

@@ -149,10 +149,51 @@ pub const KEYS: &[Key] = keys! {
     "listeners.control.tls.certificate", "As for the invoke listener.", |c| c.control.tls_certificate;
     "listeners.control.tls.key", "As for the invoke listener.", |c| c.control.tls_key;
     "listeners.control.tls.client_ca", "As for the invoke listener.", |c| c.control.tls_client_ca;
+    "listeners.http.address",
+        "Where HTTP requests for components come in, by the routes of their deployments.",
+        |c| c.http.address;
+    "listeners.http.connections" in (1, MANY), "Connections at once.", |c| c.http.connections;
+    "listeners.http.connections_per_peer" in (1, MANY),
+        "Connections of one address at once.",
+        |c| c.http.connections_per_peer;
+    "listeners.http.tls.certificate", "As for the invoke listener.", |c| c.http.tls_certificate;
+    "listeners.http.tls.key", "As for the invoke listener.", |c| c.http.tls_key;
+    "listeners.http.tls.client_ca", "As for the invoke listener.", |c| c.http.tls_client_ca;
     "listeners.insecure",
         "Serve other machines without TLS. Tokens and payloads can be read on the way.",
         |c| c.insecure;
     "listeners.metrics_open", "Show /metrics without a credential.", |c| c.metrics_open;
+
+    "http.request_body" in (0, 1 << 40), "The largest body of a request that comes in.", |c| c.ingress.request_body;
+    "http.response_body" in (0, 1 << 40), "The largest body of its response.", |c| c.ingress.response_body;
+    "http.reader_wait" in (1, 24 * HOUR),
+        "How long a guest may wait, in all, for the reader of its response, before it is stopped.",
+        |c| c.ingress.reader_wait;
+    "http.trust_forwarded",
+        "Believe what clients say of whom they ask for (x-forwarded-for and the like): every client is a proxy of yours.",
+        |c| c.ingress.trust_forwarded;
+
+    "outgoing.connections" in (1, MANY),
+        "HTTP requests that all guests together may have under way; each needs a grant of its deployment.",
+        |c| c.outgoing.connections;
+    "outgoing.connections_per_tenant" in (1, MANY),
+        "HTTP requests that the guests of one tenant may have under way.",
+        |c| c.outgoing.connections_per_tenant;
+    "outgoing.connect_timeout" in (1, HOUR),
+        "The longest time to find the address and to connect, TLS included.",
+        |c| c.outgoing.connect_timeout;
+    "outgoing.first_byte_timeout" in (1, HOUR),
+        "The longest wait for the head of a response.",
+        |c| c.outgoing.first_byte_timeout;
+    "outgoing.between_bytes_timeout" in (1, HOUR),
+        "The longest wait for the next piece of a response.",
+        |c| c.outgoing.between_bytes_timeout;
+    "outgoing.total_timeout" in (1, HOUR), "The longest time of a whole request.", |c| c.outgoing.total_timeout;
+    "outgoing.request_body" in (0, 1 << 40), "The largest body of a request.", |c| c.outgoing.request_body;
+    "outgoing.response_body" in (0, 1 << 40), "The largest body of a response.", |c| c.outgoing.response_body;
+    "outgoing.ca",
+        "PEM file of authorities that are trusted besides those of the system.",
+        |c| c.outgoing.ca;
 
     "telemetry.otlp_endpoint",
         "Where spans are sent. The environment variable OTEL_EXPORTER_OTLP_ENDPOINT says it when this is unset.",

@@ -29,6 +29,9 @@ pub struct Config {
     pub usage_log: UsageLogConfig,
     pub invoke: ListenerSettings,
     pub control: ListenerSettings,
+    pub http: ListenerSettings,
+    pub ingress: IngressSettings,
+    pub outgoing: OutgoingSettings,
     /// Whether addresses of other machines may be served without TLS.
     pub insecure: bool,
     pub metrics_open: bool,
@@ -110,6 +113,57 @@ pub struct UsageLogConfig {
     pub queue: u64,
 }
 
+/// Requests that come in to HTTP handlers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IngressSettings {
+    pub request_body: ByteSize,
+    pub response_body: ByteSize,
+    pub reader_wait: Duration,
+    /// Whether what proxies say of their clients is believed.
+    pub trust_forwarded: bool,
+}
+
+/// HTTP requests that guests make.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutgoingSettings {
+    pub connections: u64,
+    pub connections_per_tenant: u64,
+    pub connect_timeout: Duration,
+    pub first_byte_timeout: Duration,
+    pub between_bytes_timeout: Duration,
+    pub total_timeout: Duration,
+    pub request_body: ByteSize,
+    pub response_body: ByteSize,
+    pub ca: Option<PathBuf>,
+}
+
+impl Default for IngressSettings {
+    fn default() -> Self {
+        Self {
+            request_body: ByteSize(64 << 20),
+            response_body: ByteSize(1 << 30),
+            reader_wait: Duration::from_secs(10),
+            trust_forwarded: false,
+        }
+    }
+}
+
+impl Default for OutgoingSettings {
+    fn default() -> Self {
+        Self {
+            connections: 512,
+            connections_per_tenant: 64,
+            connect_timeout: Duration::from_secs(10),
+            first_byte_timeout: Duration::from_secs(30),
+            between_bytes_timeout: Duration::from_secs(30),
+            total_timeout: Duration::from_mins(5),
+            request_body: ByteSize(64 << 20),
+            response_body: ByteSize(64 << 20),
+            ca: None,
+        }
+    }
+}
+
 /// One listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenerSettings {
@@ -151,6 +205,9 @@ impl Default for Config {
             usage_log: UsageLogConfig { file_bytes: ByteSize(64 << 20), files: 16, queue: 8192 },
             invoke: ListenerSettings::on(7070),
             control: ListenerSettings::on(7071),
+            http: ListenerSettings::on(8080),
+            ingress: IngressSettings::default(),
+            outgoing: OutgoingSettings::default(),
             insecure: false,
             metrics_open: false,
             otlp_endpoint: None,

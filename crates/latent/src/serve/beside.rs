@@ -36,6 +36,8 @@ pub struct Ready {
     pub invoke: String,
     /// The URL of the control listener.
     pub control: String,
+    /// The URL of the listener for HTTP requests of components.
+    pub http: String,
     /// Says when the node is to end.
     pub asked: Asked,
 }
@@ -53,7 +55,7 @@ impl Beside {
         let is_ready = lifecycle.lifecycle().started();
         let Some(begin) = companion else {
             let mut lines = String::new();
-            for (name, url) in [("invoke", &ready.invoke), ("control", &ready.control)] {
+            for (name, url) in [("invoke", &ready.invoke), ("control", &ready.control), ("http", &ready.http)] {
                 let _infallible = writeln!(lines, "{name} {url}");
             }
             if is_ready && !ready.asked.at_all() {

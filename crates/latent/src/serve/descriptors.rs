@@ -9,10 +9,25 @@ use crate::config::Config;
 
 /// What the node opens besides connections at most: its storage, logs and uploads, pipes of compilers, its runtimes.
 const RESERVED: u64 = 256;
-/// Without so many connections on each listener a node does not start.
+/// Without so many connections of each kind a node does not start.
 const CONNECTIONS_MIN: u64 = 8;
-/// Where connections have to be fewer than is set, the control listener keeps one in so many.
-const CONTROL_PART: u64 = 4;
+/// Where connections have to be fewer than is set, those of the control listener and of guests have one in so many each.
+const PART: u64 = 4;
+
+/// Connections of each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Connections {
+    invoke: u64,
+    http: u64,
+    control: u64,
+    outgoing: u64,
+}
+
+impl Connections {
+    fn total(self) -> u64 {
+        [self.invoke, self.http, self.control, self.outgoing].into_iter().fold(0, u64::saturating_add)
+    }
+}
 
 /// Raises the process's soft limit of descriptors to its hard one, and bounds the connections in `config` by it.
 ///
@@ -20,23 +35,31 @@ const CONTROL_PART: u64 = 4;
 /// One sentence, when the hard limit is too low for a node.
 pub fn fit(config: &mut Config) -> Result<(), String> {
     let limit = raise();
-    let told = (config.invoke.connections, config.control.connections);
-    let (invoke, control) = share(limit, told)?;
-    if (invoke, control) != told {
-        let needed = told.0.saturating_add(told.1).saturating_add(RESERVED);
+    let told = Connections {
+        invoke: config.invoke.connections,
+        http: config.http.connections,
+        control: config.control.connections,
+        outgoing: config.outgoing.connections,
+    };
+    let fits = share(limit, told)?;
+    if fits != told {
+        let needed = told.total().saturating_add(RESERVED);
         tracing::warn!(
             limit,
             needed,
-            invoke,
-            control,
-            "the limit of file descriptors (RLIMIT_NOFILE) is too low for listeners.invoke.connections and \
-             listeners.control.connections; fewer are accepted at once"
+            connections = ?fits,
+            "the limit of file descriptors (RLIMIT_NOFILE) is too low for the connections of listeners.*.connections and \
+             outgoing.connections; fewer are had at once"
         );
     }
-    for (listener, connections) in [(&mut config.invoke, invoke), (&mut config.control, control)] {
+    let listeners =
+        [(&mut config.invoke, fits.invoke), (&mut config.http, fits.http), (&mut config.control, fits.control)];
+    for (listener, connections) in listeners {
         listener.connections = connections;
         listener.connections_per_peer = listener.connections_per_peer.min(connections);
     }
+    config.outgoing.connections = fits.outgoing;
+    config.outgoing.connections_per_tenant = config.outgoing.connections_per_tenant.min(fits.outgoing);
     Ok(())
 }
 
@@ -49,46 +72,55 @@ fn raise() -> u64 {
     current.unwrap_or(u64::MAX)
 }
 
-/// How many connections the invoke and the control listener take of a `limit`, given what each is `told`.
-fn share(limit: u64, (invoke, control): (u64, u64)) -> Result<(u64, u64), String> {
+/// How many connections of each kind a `limit` has room for, given what each is `told`.
+fn share(limit: u64, told: Connections) -> Result<Connections, String> {
     let left = limit.saturating_sub(RESERVED);
-    if left < 2 * CONNECTIONS_MIN {
+    if left < 4 * CONNECTIONS_MIN {
         return Err(format!(
             "the process may have {limit} file descriptors; a node needs {} or more: raise the hard limit of the system \
              (RLIMIT_NOFILE, LimitNOFILE= of systemd)",
-            RESERVED + 2 * CONNECTIONS_MIN
+            RESERVED + 4 * CONNECTIONS_MIN
         ));
     }
-    if invoke.saturating_add(control) <= left {
-        return Ok((invoke, control));
+    if told.total() <= left {
+        return Ok(told);
     }
-    let control = control.min((left / CONTROL_PART).max(CONNECTIONS_MIN));
-    Ok((invoke.min(left - control), control))
+    let part = (left / PART).max(CONNECTIONS_MIN);
+    let (control, outgoing) = (told.control.min(part), told.outgoing.min(part));
+    let calls = left - control - outgoing;
+    // What the one does not want the other may have.
+    let http = told.http.min((calls / 2).max(calls.saturating_sub(told.invoke)));
+    Ok(Connections { invoke: told.invoke.min(calls - http), http, control, outgoing })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn told(invoke: u64, http: u64, control: u64, outgoing: u64) -> Connections {
+        Connections { invoke, http, control, outgoing }
+    }
+
     #[test]
     fn connections_are_as_told_while_there_are_descriptors_for_them() {
-        assert_eq!(share(RESERVED + 2048, (1024, 1024)), Ok((1024, 1024)));
-        assert_eq!(share(u64::MAX, (65_536, 1)), Ok((65_536, 1)));
+        let all = told(1024, 1024, 1024, 512);
+        assert_eq!(share(RESERVED + all.total(), all), Ok(all));
+        assert_eq!(share(u64::MAX, told(65_536, 1, 1, 1)), Ok(told(65_536, 1, 1, 1)));
     }
 
     #[test]
     fn connections_are_fewer_where_descriptors_are_and_control_keeps_its_part() {
-        assert_eq!(share(RESERVED + 2047, (1024, 1024)), Ok((1024, 511)));
-        assert_eq!(share(1024, (65_536, 1024)), Ok((576, 192)));
-        assert_eq!(share(1024, (65_536, 8)), Ok((760, 8)));
-        assert_eq!(share(RESERVED + 16, (1024, 1024)), Ok((8, 8)));
+        assert_eq!(share(RESERVED + 3583, told(1024, 1024, 1024, 512)), Ok(told(1024, 1024, 895, 512)));
+        assert_eq!(share(1024, told(65_536, 65_536, 1024, 512)), Ok(told(192, 192, 192, 192)));
+        assert_eq!(share(1024, told(65_536, 8, 8, 8)), Ok(told(744, 8, 8, 8)));
+        assert_eq!(share(RESERVED + 32, told(1024, 1024, 1024, 512)), Ok(told(8, 8, 8, 8)));
     }
 
     #[test]
     fn too_few_descriptors_for_a_node_are_refused_with_what_it_needs() {
-        for limit in [0, RESERVED, RESERVED + 15] {
-            let told = share(limit, (1, 1)).unwrap_err();
-            assert!(told.contains("RLIMIT_NOFILE") && told.contains("272"), "{told}");
+        for limit in [0, RESERVED, RESERVED + 31] {
+            let wrong = share(limit, told(1, 1, 1, 1)).unwrap_err();
+            assert!(wrong.contains("RLIMIT_NOFILE") && wrong.contains("288"), "{wrong}");
         }
     }
 }

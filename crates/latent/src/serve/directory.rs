@@ -35,13 +35,14 @@ fn can_be_written(dir: &Path) -> io::Result<()> {
     fs::remove_file(&probe)
 }
 
-/// Writes where the listeners are: `{"invoke":"http://127.0.0.1:7070","control":"http://127.0.0.1:7071"}`. An address
-/// that stands for all of the machine is written as the loopback.
+/// Writes where the listeners for calls, for control and for HTTP are:
+/// `{"invoke":"http://127.0.0.1:7070","control":"http://127.0.0.1:7071","http":"http://127.0.0.1:8080"}`. An address that stands for all of the machine is written as the loopback.
 ///
 /// # Errors
 /// When the disk refuses.
-pub fn note_listeners(file: &Path, invoke: (SocketAddr, bool), control: (SocketAddr, bool)) -> io::Result<()> {
-    let note = serde_json::json!({"invoke": url(invoke), "control": url(control)});
+pub fn note_listeners(file: &Path, places: [(SocketAddr, bool); 3]) -> io::Result<()> {
+    let [invoke, control, http] = places.map(url);
+    let note = serde_json::json!({"invoke": invoke, "control": control, "http": http});
     let staged = file.with_extension("json.new");
     let mut to = File::create(&staged)?;
     writeln!(to, "{note}")?;
@@ -95,10 +96,13 @@ mod tests {
     fn the_note_is_what_clients_read() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("listeners.json");
-        let [invoke, control] = ["0.0.0.0:1", "[::1]:2"].map(|address| address.parse().unwrap());
-        note_listeners(&file, (invoke, false), (control, true)).unwrap();
+        let [invoke, control, http] = ["0.0.0.0:1", "[::1]:2", "[::]:3"].map(|address| address.parse().unwrap());
+        note_listeners(&file, [(invoke, false), (control, true), (http, false)]).unwrap();
         let note = fs::read_to_string(&file).unwrap();
-        assert_eq!(note, "{\"control\":\"https://[::1]:2\",\"invoke\":\"http://127.0.0.1:1\"}\n");
+        assert_eq!(
+            note,
+            "{\"control\":\"https://[::1]:2\",\"http\":\"http://[::1]:3\",\"invoke\":\"http://127.0.0.1:1\"}\n"
+        );
         forget_listeners(&file);
         assert!(!file.exists());
         forget_listeners(&file);

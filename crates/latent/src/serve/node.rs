@@ -9,7 +9,8 @@ use std::time::Instant;
 use latent_activation::{LocalActivationJournal, RandomActivationIdSource};
 use latent_catalog::CatalogLimits;
 use latent_core::{PlatformError, SystemWallClock, TenantId, WallClock};
-use latent_executor::{NoOutgoingHttp, NoSecrets, SecretSource};
+use latent_executor::{NoSecrets, SecretSource};
+use latent_http::egress::{Client, EgressConfig};
 use latent_node::access::{
     Tenant, TenantDirectory as _, TenantRegistry, TenantRegistryConfig, TenantRegistryParts, policy,
 };
@@ -89,7 +90,7 @@ impl Node {
     ) -> Result<(Self, CleanupDriver), PlatformError> {
         let places = Places::of(config);
         let logs = Arc::new(LogBook::new(logs(config), Arc::clone(clock))?);
-        let ports = Ports { secrets: secrets(config), outgoing: Arc::new(NoOutgoingHttp), sink: logs.clone() };
+        let ports = Ports { secrets: secrets(config), outgoing: Arc::new(outgoing(config)?), sink: logs.clone() };
         let backend = Arc::new(WasmtimeBackend::with_ports(sizes::engine(config), preparation, ports)?);
         let options = StorageOptions {
             limits: sizes::storage(config),
@@ -189,6 +190,29 @@ fn preparation(config: &Config) -> Result<Preparation, String> {
         functions: Some(FunctionsOptions::in_dir(functions)),
     };
     Ok(Preparation { compiler: CompilerChoice::Child(options), images: Some(kept) })
+}
+
+/// What makes the requests of guests.
+fn outgoing(config: &Config) -> Result<Client, PlatformError> {
+    let (settings, count) = (&config.outgoing, |count: u64| usize::try_from(count).unwrap_or(usize::MAX));
+    let client = Client::new(EgressConfig {
+        connections_per_node: count(settings.connections),
+        connections_per_tenant: count(settings.connections_per_tenant),
+        connect_timeout: settings.connect_timeout,
+        first_byte_timeout: settings.first_byte_timeout,
+        between_bytes_timeout: settings.between_bytes_timeout,
+        total_timeout: settings.total_timeout,
+        request_body_bytes_max: settings.request_body.0,
+        response_body_bytes_max: settings.response_body.0,
+        ca_file: settings.ca.clone(),
+        ..EgressConfig::default()
+    })?;
+    if client.trusted_roots() == 0 {
+        tracing::warn!(
+            "the system has no certificates of authorities: guests cannot make https requests; see outgoing.ca"
+        );
+    }
+    Ok(client)
 }
 
 /// Where the secrets of deployments come from; from nowhere without a directory.

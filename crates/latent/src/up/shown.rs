@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use latent_catalog::Release;
+use latent_core::http::HttpIngress;
 use latent_core::{ContractSurface, FunctionTarget, ServiceName};
 
 use super::deploying::Change;
-use super::sample;
+use super::{routing, sample};
 use crate::printable::Printable;
 
 /// Where the node is.
@@ -19,6 +20,8 @@ pub struct Place {
     pub invoke: String,
     /// The URL of the control listener.
     pub control: String,
+    /// The URL of the listener for HTTP requests of components.
+    pub http: String,
     /// The file with the token.
     pub credential: PathBuf,
 }
@@ -30,6 +33,8 @@ pub struct Service {
     pub name: ServiceName,
     /// What answers.
     pub release: Arc<Release>,
+    /// The HTTP requests that it answers.
+    pub http: HttpIngress,
 }
 
 impl Service {
@@ -63,14 +68,20 @@ pub fn functions(service: &Service, place: &Place) -> String {
         let (target, signature) = (target.to_string(), signature.to_string());
         let _infallible = writeln!(text, "  {}: {}", Printable(&target), Printable(&signature));
     }
-    match service.surface().functions.first() {
-        Some((target, signature)) => {
-            let _infallible = writeln!(text, "  {}", curl(service, target, &sample::arguments(signature), place));
+    if let Some((target, signature)) = service.surface().functions.first() {
+        let _infallible = writeln!(text, "  {}", curl(service, target, &sample::arguments(signature), place));
+    }
+    match (routing::url(&service.http, &place.http), service.surface().http_handler()) {
+        (Some(url), Some(_)) => {
+            let _infallible = writeln!(text, "  curl {}", quoted(&url));
         }
-        None if service.surface().http_handler().is_some() => {
-            text.push_str("  it is served over HTTP, by the routes of its deployment\n");
+        (None, Some(_)) => {
+            text.push_str("  it answers HTTP, and has no route: give it one with `latent deploy --http`\n")
         }
-        None => text.push_str("  it exports no function that can be called\n"),
+        (_, None) if service.surface().functions.is_empty() => {
+            text.push_str("  it exports no function that can be called\n");
+        }
+        (_, None) => {}
     }
     text
 }

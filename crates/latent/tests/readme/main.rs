@@ -69,7 +69,7 @@ impl Node {
     fn up() -> Self {
         let dir = checkout();
         let told = page::first_command(&readme());
-        let line = format!("exec latent {told} --invoke 127.0.0.1:0 --control 127.0.0.1:0");
+        let line = format!("exec latent {told} --invoke 127.0.0.1:0 --control 127.0.0.1:0 --http 127.0.0.1:0");
         let mut child = bash(&line, dir.path()).spawn().expect("bash is there");
         let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
         let mut answer = String::new();

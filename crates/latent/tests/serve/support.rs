@@ -30,7 +30,7 @@ impl Setup {
         let dir = TempDir::new().expect("a temporary directory");
         let config = format!(
             "data_dir = \"data\"{keys}\n[listeners.invoke]\naddress = \"127.0.0.1:0\"\n[listeners.control]\n\
-             address = \"127.0.0.1:0\"\n[pressure]\nsource = \"none\"\n{more}\n"
+             address = \"127.0.0.1:0\"\n[listeners.http]\naddress = \"127.0.0.1:0\"\n[pressure]\nsource = \"none\"\n{more}\n"
         );
         std::fs::write(dir.path().join("latent.toml"), config).expect("the directory takes files");
         Self { dir }

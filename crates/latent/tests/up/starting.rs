@@ -61,9 +61,10 @@ fn a_second_node_in_the_directory_is_refused_at_once_and_the_first_goes_on() {
 fn a_port_that_is_taken_is_told_with_who_has_it_and_what_to_do() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    for flag in ["--invoke", "--control"] {
-        let other = if flag == "--invoke" { "--control" } else { "--invoke" };
-        let output = Place::new().latent(&["up", flag, &address, other, "127.0.0.1:0"]).output().unwrap();
+    let flags = ["--invoke", "--control", "--http"];
+    for flag in flags {
+        let of = |each| [each, if each == flag { &*address } else { "127.0.0.1:0" }];
+        let output = Place::new().latent(&[&["up"], &*flags.map(of).concat()].concat()).output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{told}");
         for part in [&*address, &format!(", {} has it", std::process::id()), &format!("{flag} 127.0.0.1:0")] {

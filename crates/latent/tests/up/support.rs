@@ -41,7 +41,8 @@ impl Place {
 
     /// `latent up` on free ports, with these arguments. Not yet ready.
     pub fn begin(&self, args: &[&str]) -> Up {
-        let mut command = self.latent(&["up", "--invoke", "127.0.0.1:0", "--control", "127.0.0.1:0"]);
+        let mut command =
+            self.latent(&["up", "--invoke", "127.0.0.1:0", "--control", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
         let mut child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let (stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
         let [out, err] = [lines(stdout), lines(stderr)];

@@ -8,9 +8,8 @@ use futures_util::future::BoxFuture;
 use latent_core::{BudgetLedger, PlatformError, PlatformErrorCode, Sha256Digest, StopLatch, TenantId, budget::earlier};
 use latent_executor::{
     ComponentArtifact, ComponentInspection, ComponentInspector, ContainedExecution, ExecutionBackend,
-    ExecutionCancellation, ExecutionReport, ExecutionRequest, LogSink, NoOutgoingHttp, NoSecrets, OutgoingHttp,
-    OwnedRepository, PreparationKey, PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse,
-    RuntimeResourceSnapshot, SecretSource,
+    ExecutionCancellation, ExecutionReport, ExecutionRequest, LogSink, NoOutgoingHttp, NoSecrets, OwnedRepository,
+    PreparationKey, PreparedActivation, PreparedCode, PreparedReadiness, PreparedUse, RuntimeResourceSnapshot,
 };
 use wasmtime::Engine;
 
@@ -18,6 +17,7 @@ use crate::contain::{self, Guards, Pinned};
 use crate::engine::EngineReport;
 use crate::gauges::Kind;
 use crate::inspect::inspect_whole;
+use crate::ports::Ports;
 use crate::preparation::Preparation;
 use crate::prepare::PreparedComponent;
 use crate::preparer::{Lookup, Source, compiler_gone};
@@ -29,18 +29,6 @@ use crate::shared::Shared;
 #[derive(Clone)]
 pub struct WasmtimeBackend {
     shared: Arc<Shared>,
-}
-
-/// What a backend needs of the node around it.
-#[derive(Clone)]
-pub struct Ports {
-    /// What deployments refer to is read from here: for each activation that needs it, after its code is prepared and
-    /// before its store is made, on a thread for work that blocks. A stop or the deadline ends the wait.
-    pub secrets: Arc<dyn SecretSource>,
-    /// Makes the HTTP requests of guests, or refuses to.
-    pub outgoing: Arc<dyn OutgoingHttp>,
-    /// Gets accepted logs.
-    pub sink: Arc<dyn LogSink>,
 }
 
 impl WasmtimeBackend {

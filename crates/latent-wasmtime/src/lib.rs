@@ -21,6 +21,7 @@ mod inspect;
 mod limiter;
 mod phase0;
 mod plan;
+mod ports;
 mod preparation;
 mod prepare;
 mod preparer;
@@ -33,7 +34,7 @@ mod store;
 mod ticker;
 pub mod values;
 
-pub use backend::{Ports, WasmtimeBackend};
+pub use backend::WasmtimeBackend;
 pub use compile::{
     COMPILE_COMMAND, ChildCompiler, ChildOptions, CompileJob, CompileLimits, Compiler, FunctionsOptions,
     InProcessCompiler, compile_child,
@@ -43,6 +44,7 @@ pub use host::offered_interfaces;
 pub use images::{ImageLimits, ImageStore, Staged, anonymous_image, load_image};
 pub use inspect::{WasmtimeInspector, inspect as inspect_component};
 pub use phase0::Phase0WasmtimeBackend;
+pub use ports::Ports;
 pub use preparation::{CompilerChoice, Preparation};
 pub use prepare::PreparedComponent;
 pub use preparer::COMPILER_THREAD;

@@ -8,10 +8,10 @@ use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest, T
 use latent_executor::{ComponentArtifact, OwnedRepository, PreparationKey};
 use wasmtime::Engine;
 
-use crate::backend::Ports;
 use crate::engine::{self, EngineReport};
 use crate::gauges::{Gauges, Held, HeldUse};
 use crate::host::Services;
+use crate::ports::Ports;
 use crate::preparation::Preparation;
 use crate::prepare::PreparedComponent;
 use crate::preparer::{Lookup, Preparer, Source, Workshop, compiler_gone};

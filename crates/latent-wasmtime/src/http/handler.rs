@@ -28,7 +28,8 @@ impl HandlerPlan {
     /// Calls the handler with the request of the exchange that `store` was made with.
     pub async fn call(&self, instance: &Instance, store: &mut Store<HostState>) -> wasmtime::Result<()> {
         let arguments = arguments(store.data_mut())?;
-        let handle = instance.get_typed_func::<Arguments, ()>(&mut *store, &self.index).map_err(mistyped)?;
+        let handle =
+            instance.get_typed_func::<Arguments, ()>(&mut *store, &self.index).map_err(|error| mistyped(&error))?;
         handle.call_async(store, arguments).await
     }
 }
@@ -57,7 +58,7 @@ fn unusable(why: &str) -> wasmtime::Error {
     PlatformError::new(PlatformErrorCode::Internal, message).into()
 }
 
-fn mistyped(error: wasmtime::Error) -> wasmtime::Error {
+fn mistyped(error: &wasmtime::Error) -> wasmtime::Error {
     let message = format!("the HTTP handler has another type than wasi:http/incoming-handler gives it: {error:#}");
     let detail = ErrorDetail::new("component.function").with("function", "handle");
     PlatformError::new(PlatformErrorCode::IncompatibleContract, message).with_detail(detail).into()

@@ -88,21 +88,25 @@ fn checked(
     if status.is_informational() {
         return Err("status");
     }
-    let length = length(response.headers()).ok_or("content-length")?;
+    let length = length(response.headers()).map_err(|_none| "content-length")?;
     let has_body = !is_head && status != StatusCode::NO_CONTENT && status != StatusCode::NOT_MODIFIED;
     Ok(response.map(|body| ResponseBody::new(body, exchange, length.filter(|_| has_body)).boxed_unsync()))
 }
 
-/// What the head says about the length: `None` when that is no number.
-fn length(headers: &HeaderMap) -> Option<Option<u64>> {
+/// What is said as a length is no decimal number, or more than one.
+#[derive(Debug, PartialEq, Eq)]
+struct NoLength;
+
+/// What the head says about the length, if anything.
+fn length(headers: &HeaderMap) -> Result<Option<u64>, NoLength> {
     let mut values = headers.get_all(CONTENT_LENGTH).iter();
     match (values.next(), values.next()) {
-        (None, _) => Some(None),
+        (None, _) => Ok(None),
         (Some(value), None) => {
-            let digits = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))?;
-            digits.parse().ok().map(Some)
+            let digits = value.to_str().ok().filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+            digits.and_then(|digits| digits.parse().ok()).map(Some).ok_or(NoLength)
         }
-        (Some(_), Some(_)) => None,
+        (Some(_), Some(_)) => Err(NoLength),
     }
 }
 
@@ -116,14 +120,14 @@ mod tests {
 
     #[test]
     fn a_length_is_one_decimal_number_or_none_is_said() {
-        assert_eq!(length(&HeaderMap::new()), Some(None));
-        assert_eq!(length(&headers(&["0"])), Some(Some(0)));
-        assert_eq!(length(&headers(&["18446744073709551615"])), Some(Some(u64::MAX)));
+        assert_eq!(length(&HeaderMap::new()), Ok(None));
+        assert_eq!(length(&headers(&["0"])), Ok(Some(0)));
+        assert_eq!(length(&headers(&["18446744073709551615"])), Ok(Some(u64::MAX)));
         for value in ["", "+5", "-1", " 5", "5,5", "abc", "18446744073709551616"] {
-            assert_eq!(length(&headers(&[value])), None, "{value}");
+            assert_eq!(length(&headers(&[value])), Err(NoLength), "{value}");
         }
         let mut twice = headers(&["5"]);
         twice.append(CONTENT_LENGTH, http::HeaderValue::from_static("5"));
-        assert_eq!(length(&twice), None);
+        assert_eq!(length(&twice), Err(NoLength));
     }
 }

@@ -41,6 +41,7 @@ pub fn fed() -> (mpsc::Sender<Piece>, HttpBody) {
 }
 
 /// A piece of data.
+#[expect(clippy::unnecessary_wraps, reason = "the pieces of a body are results")]
 pub fn data(bytes: impl Into<Bytes>) -> Piece {
     Ok(Frame::data(bytes.into()))
 }

@@ -117,8 +117,8 @@ fn bare(options: &Options) -> Result<Server, String> {
 fn wasmtime(options: &Options, component: &Path) -> Result<Server, String> {
     let home = tempfile::tempdir().map_err(|error| format!("no directory: {error}"))?;
     let compiled = home.path().join("component.cwasm");
-    let limits =
-        ["-O", "pooling-allocator=y", "-W", &format!("fuel={FUEL}"), "-W", &format!("timeout={TIME_SECONDS}s")];
+    let limits = format!("fuel={FUEL},timeout={TIME_SECONDS}s,epoch-interruption=y");
+    let limits = ["-O", "pooling-allocator=y", "-W", &limits];
     let compile =
         Command::new(&options.wasmtime).arg("compile").args(limits).arg(component).arg("-o").arg(&compiled).status();
     if !compile.map_err(|error| format!("cannot start {}: {error}", options.wasmtime.display()))?.success() {

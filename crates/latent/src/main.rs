@@ -24,6 +24,10 @@ use clap::Parser as _;
 
 use cli::{Cli, Command};
 
+/// An activation allocates a few hundred small pieces, most of which another thread may free.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     quiet_compiler();
     match Cli::try_parse() {

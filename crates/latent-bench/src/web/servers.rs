@@ -30,7 +30,7 @@ pub struct Server {
     pub url: String,
     child: Child,
     /// Where it keeps what it makes.
-    _home: Option<TempDir>,
+    home: Option<TempDir>,
 }
 
 impl Server {
@@ -77,9 +77,9 @@ impl Server {
         address: SocketAddr,
         home: Option<TempDir>,
     ) -> Result<Self, String> {
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::inherit()).spawn();
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let child = child.map_err(|error| format!("cannot start {}: {error}", command.get_program().display()))?;
-        let mut server = Self { name, url: format!("http://{address}/"), child, _home: home };
+        let mut server = Self { name, url: format!("http://{address}/"), child, home };
         server.until_it_answers(address)?;
         Ok(server)
     }
@@ -135,27 +135,32 @@ fn latent(options: &Options, component: &Path) -> Result<Server, String> {
     let home = tempfile::tempdir().map_err(|error| format!("no directory: {error}"))?;
     let address = free()?;
     let config = format!(
-        "data_dir = \"data\"\n[listeners.invoke]\naddress = \"127.0.0.1:0\"\n[listeners.control]\naddress = \
+        "data_dir = \".latent\"\n[listeners.invoke]\naddress = \"127.0.0.1:0\"\n[listeners.control]\naddress = \
          \"127.0.0.1:0\"\n[listeners.http]\naddress = \"{address}\"\n[pressure]\nsource = \"none\"\n[limits]\nfuel = \
-         {FUEL}\nwall = \"{TIME_SECONDS}s\"\n"
+         {FUEL}\nwall = \"{TIME_SECONDS}s\"\n[cells.standard]\nqueue = 256\n"
     );
     let file = home.path().join("latent.toml");
     fs::write(&file, config).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
-    let data = home.path().join("data");
     let mut serve = Command::new(&options.latent);
     serve.args(["serve", "--config"]).arg(&file).env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
     let child = serve.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let child = child.map_err(|error| format!("cannot start {}: {error}", options.latent.display()))?;
-    let mut server = Server { name: "latent", url: format!("http://{address}/"), child, _home: Some(home) };
+    let mut server = Server { name: "latent", url: format!("http://{address}/"), child, home: Some(home) };
     until_it_listens(&mut server, address)?;
-    let deploy = ["deploy", "hello", "--http", "/", "--data"];
+    let component = fs::canonicalize(component).map_err(|error| format!("{}: {error}", component.display()))?;
     let mut command = Command::new(&options.latent);
-    command.args(deploy).arg(&data).arg(component).stdout(Stdio::null());
+    command.current_dir(home_of(&server)).args(["deploy", "--service", "hello", "--deployment", "main", "--http", "/"]);
+    command.arg("--component").arg(&component).stdout(Stdio::null());
     if !command.status().map_err(|error| format!("cannot start {}: {error}", options.latent.display()))?.success() {
         return Err(format!("latent does not deploy {}", component.display()));
     }
     server.until_it_answers(address)?;
     Ok(server)
+}
+
+/// The directory of a server that has one; a client in it finds its node.
+fn home_of(server: &Server) -> &Path {
+    server.home.as_ref().map_or(Path::new("."), TempDir::path)
 }
 
 #[expect(clippy::disallowed_methods, reason = "another process is waited for")]

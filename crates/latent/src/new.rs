@@ -22,10 +22,11 @@ use template::Language;
 const NAME_BYTES_MAX: usize = 63;
 
 pub const NEW_LONG_ABOUT: &str = "\
-Writes a small HTTP service into a new directory: a greeting, JSON that comes back, an echo that streams, and a request of its own.
+Writes a small HTTP service into a new directory: a greeting, JSON that comes back, an echo that streams, and a request \
+of its own.
 
-The service is an ordinary component for `wasi:http`, with nothing in it that only this node has. `build.sh` builds it with the \
-language's own toolchain, and says what to install where that is missing. Nothing is downloaded by this command.";
+The service is an ordinary component for `wasi:http`, with nothing in it that only this node has. `build.sh` builds it \
+with the language's own toolchain, and says what to install where that is missing. Nothing is downloaded by this command.";
 
 pub const NEW_AFTER_LONG_HELP: &str = "\
 Prints the three commands that build, serve and call the service. With --output json: one object {directory, language, \
@@ -61,7 +62,7 @@ fn parse_name(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err(format!(
-        "expected at most {NAME_BYTES_MAX} of the letters a to z, digits and `-`, beginning with a letter and not ending with `-`"
+        "expected at most {NAME_BYTES_MAX} of a to z, digits and `-`, beginning with a letter and not ending with `-`"
     ))
 }
 
@@ -90,8 +91,9 @@ fn make(directory: &Path, language: Language, name: &str) -> Result<(), Failure>
     for file in language.files() {
         let path = directory.join(file.path);
         let text = file.text_for(name);
-        write(&path, &text, file.is_program())
-            .map_err(|error| Failure::local(format!("{}; remove {name} before you try again", unwritten(&path, &error))))?;
+        write(&path, &text, file.is_program()).map_err(|error| {
+            Failure::local(format!("{}; remove {name} before you try again", unwritten(&path, &error)))
+        })?;
     }
     Ok(())
 }
@@ -129,7 +131,8 @@ fn told(name: &str, language: Language, output: OutputForm) -> String {
             format!("{object}\n")
         }
         OutputForm::Text => format!(
-            "made {name} with {} files; README.md says more\n\n  {build}\n  {serve}\n\nand, while that runs, from another terminal\n\n  {call}\n",
+            "made {name} with {} files; README.md says more\n\n  {build}\n  {serve}\n\n\
+             and, while that runs, from another terminal\n\n  {call}\n",
             paths.len()
         ),
     }

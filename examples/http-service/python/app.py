@@ -11,18 +11,23 @@ import poll_loop
 from componentize_py_types import Err, Ok
 from poll_loop import PollLoop, Sink, Stream
 from wit_world import exports
+from wit_world.imports.streams import StreamError_Closed
 from wit_world.imports.types import (
     Fields,
     IncomingBody,
     IncomingRequest,
     Method_Get,
     Method_Post,
+    OutgoingBody,
     OutgoingRequest,
     OutgoingResponse,
     ResponseOutparam,
     Scheme_Http,
     Scheme_Https,
 )
+
+# The most bytes that are sent on at once.
+PIECE = 64 * 1024
 
 
 class IncomingHandler(exports.IncomingHandler):
@@ -42,7 +47,7 @@ async def answer(request: IncomingRequest, out: ResponseOutparam) -> None:
         case Method_Post(), "/json":
             await received(request, out)
         case Method_Post(), "/echo":
-            await pipe(request.consume(), begin(out, 200, "application/octet-stream"))
+            pipe(request.consume(), begin(out, 200, "application/octet-stream"))
         case Method_Get(), "/fetch":
             await fetch(out, parse_qs(url.query).get("url", [""])[0])
         case _:
@@ -72,7 +77,7 @@ async def fetch(out: ResponseOutparam, url: str) -> None:
     except Err as error:
         await text(out, 502, f"{url} did not answer: {error.value}\n")
         return
-    await pipe(answered.consume(), begin(out, answered.status(), "application/octet-stream"))
+    pipe(answered.consume(), begin(out, answered.status(), "application/octet-stream"))
 
 
 def get(url: SplitResult) -> OutgoingRequest:
@@ -84,24 +89,28 @@ def get(url: SplitResult) -> OutgoingRequest:
     return request
 
 
-def begin(out: ResponseOutparam, status: int, media_type: str) -> Sink:
-    """Sends the head of a response; its body goes into the sink."""
+def begin(out: ResponseOutparam, status: int, media_type: str) -> OutgoingBody:
+    """Sends the head of a response, and answers its body."""
     response = OutgoingResponse(Fields.from_list([("content-type", media_type.encode())]))
     response.set_status_code(status)
-    sink = Sink(response.body())
+    body = response.body()
     ResponseOutparam.set(out, Ok(response))
-    return sink
+    return body
 
 
 async def text(out: ResponseOutparam, status: int, content: str, media_type: str = "text/plain") -> None:
-    sink = begin(out, status, media_type)
+    sink = Sink(begin(out, status, media_type))
     await sink.send(content.encode())
     sink.close()
 
 
-async def pipe(body: IncomingBody, sink: Sink) -> None:
-    """Sends a body on, piece by piece as it comes."""
-    stream = Stream(body)
-    while (chunk := await stream.next()) is not None:
-        await sink.send(chunk)
-    sink.close()
+def pipe(body: IncomingBody, response: OutgoingBody) -> None:
+    """Sends a body on as it comes. The host moves the pieces: none of them enters this component."""
+    with body.stream() as source, response.write() as sink:
+        try:
+            while True:
+                sink.blocking_splice(source, PIECE)
+        except Err as error:
+            if not isinstance(error.value, StreamError_Closed):
+                raise
+    OutgoingBody.finish(response, None)

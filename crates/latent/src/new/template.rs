@@ -105,7 +105,8 @@ mod tests {
         let written: BTreeSet<_> = WIT.iter().map(|file| example().join(file.path)).collect();
         let read = |of: &str| std::fs::read_dir(example().join(of)).expect("the example has contracts");
         let there = read("wit").chain(read("wit/deps")).map(|entry| entry.expect("it can be read").path());
-        assert_eq!(there.filter(|path| path.extension().is_some_and(|is| is == "wit")).collect::<BTreeSet<_>>(), written);
+        let there: BTreeSet<_> = there.filter(|path| path.extension().is_some_and(|is| is == "wit")).collect();
+        assert_eq!(there, written);
     }
 
     #[test]
@@ -113,7 +114,8 @@ mod tests {
         for (language, directory) in LANGUAGES {
             let named = language.files().filter(|file| file.text_for("shop-2") != file.text).count();
             assert!(named >= 1, "{directory}");
-            assert!(language.files().all(|file| file.path.starts_with("wit/") || !file.text_for("shop-2").contains(EXAMPLE)));
+            let mut own = language.files().filter(|file| !file.path.starts_with("wit/"));
+            assert!(own.all(|file| !file.text_for("shop-2").contains(EXAMPLE)));
         }
         assert!(WIT.iter().all(|file| file.text_for("shop-2") == file.text));
     }

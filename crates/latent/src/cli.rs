@@ -13,6 +13,7 @@ use latent_scheduler::POOL_CAPACITY_MAX;
 use latent_scheduler::fair::QUEUE_CAPACITY_MAX;
 
 use crate::config::ConfigCommandArgs;
+use crate::new::{NEW_AFTER_LONG_HELP, NEW_LONG_ABOUT, NewArgs};
 use crate::preparing::CacheArgs;
 use crate::quantities::{parse_duration, parse_fuel, parse_memory, parse_size};
 use crate::recover::{RECOVER_EXAMPLES, RecoverArgs};
@@ -46,6 +47,9 @@ pub enum Command {
     /// Runs a development node in .latent, with the components deployed, and again whenever they change
     #[command(long_about = UP_LONG_ABOUT, after_long_help = UP_AFTER_LONG_HELP)]
     Up(UpArgs),
+    /// Writes a small HTTP service into a new directory, with what builds it
+    #[command(long_about = NEW_LONG_ABOUT, after_long_help = NEW_AFTER_LONG_HELP)]
+    New(NewArgs),
     /// Says what a node is told: each value in force, and where it comes from
     #[command(after_long_help = CONFIG_AFTER_LONG_HELP)]
     Config(ConfigCommandArgs),

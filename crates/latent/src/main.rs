@@ -7,6 +7,7 @@ mod config;
 mod ending;
 mod errors;
 mod input;
+mod new;
 mod preparing;
 mod printable;
 mod progress;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Ok(Cli { command: Command::Check(args) }) => check::check(&args).into(),
         Ok(Cli { command: Command::Client(command) }) => client::run(&command).into(),
         Ok(Cli { command: Command::Config(args) }) => config::config(&args).into(),
+        Ok(Cli { command: Command::New(args) }) => new::new(&args).into(),
         Ok(Cli { command: Command::Recover(args) }) => recover::recover(&args).into(),
         Ok(Cli { command: Command::Serve(args) }) => serve::serve(&args).into(),
         Ok(Cli { command: Command::Up(args) }) => up::up(&args).into(),

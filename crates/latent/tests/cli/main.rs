@@ -11,6 +11,7 @@ mod interrupt;
 mod lifecycle;
 mod load;
 mod logs;
+mod new;
 mod results;
 mod support;
 mod text_stats;

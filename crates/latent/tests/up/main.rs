@@ -2,6 +2,7 @@
 
 mod editing;
 mod examples;
+mod services;
 mod starting;
 mod support;
 mod telling;

@@ -46,7 +46,16 @@ impl Place {
         let mut child = command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
         let (stdout, stderr) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
         let [out, err] = [lines(stdout), lines(stderr)];
-        Up { child, out, err, told: Vec::new(), invoke: String::new(), control: String::new(), token: String::new() }
+        Up {
+            child,
+            out,
+            err,
+            told: Vec::new(),
+            invoke: String::new(),
+            control: String::new(),
+            http: String::new(),
+            token: String::new(),
+        }
     }
 
     /// The same, once it is ready.
@@ -57,7 +66,7 @@ impl Place {
             let line = up.told.iter().find_map(|line| line.strip_prefix(name)).expect("it says where it listens");
             line.strip_prefix("http://").expect("no TLS").to_owned()
         };
-        (up.invoke, up.control) = (address("invoke "), address("control "));
+        (up.invoke, up.control, up.http) = (address("invoke "), address("control "), address("http "));
         let token = std::fs::read_to_string(self.path(".latent/dev-credential")).expect("a token");
         token.trim().clone_into(&mut up.token);
         up
@@ -84,6 +93,7 @@ pub struct Up {
     pub told: Vec<String>,
     pub invoke: String,
     pub control: String,
+    pub http: String,
     token: String,
 }
 
@@ -110,6 +120,17 @@ impl Up {
     #[track_caller]
     pub fn result(&self) -> String {
         self.out.recv_timeout(WATCHDOG).expect("a line of standard output")
+    }
+
+    /// The memory of the node that is resident, or the most that was since it was asked for with `anew`: KiB.
+    pub fn resident_max_kib(&self, anew: bool) -> u64 {
+        let of_node = |file: &str| format!("/proc/{}/{file}", self.child.id());
+        if anew {
+            std::fs::write(of_node("clear_refs"), "5").expect("it is our child");
+        }
+        let status = std::fs::read_to_string(of_node("status")).expect("it is our child");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        peak.and_then(|kib| kib.parse().ok()).expect("it says its peak")
     }
 
     pub fn signal(&self, signal: Signal) {

@@ -16,6 +16,10 @@ use latent_executor::ComponentArtifact;
 use latent_wasmtime::EngineSettings;
 use tokio::runtime::{Builder, Runtime};
 
+/// The allocator of the node's program, for all of the servers.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Calls of a block.
 const CALLS: usize = 3200;
 /// How many call at once.

@@ -30,6 +30,7 @@ fn charge(cancellation: &ExecutionCancellation) {
     ledger.observe_memory(USED.peak_memory_bytes);
     ledger.observe_wall_time(USED.wall_time);
     assert!(ledger.try_charge_log(USED.log_bytes));
+    (0..USED.outbound_requests).for_each(|_| ledger.count_outbound_request());
 }
 
 /// Charges the ledger, then ends as told, reporting nothing of it.

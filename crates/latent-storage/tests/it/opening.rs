@@ -57,7 +57,7 @@ fn a_directory_with_other_files_is_refused_and_left_alone() {
 fn a_file_in_the_place_of_the_directory_is_refused() {
     let place = tempfile::NamedTempFile::new().expect("a temporary file is made");
     let error = refusal(place.path());
-    assert_eq!(error.code(), PlatformErrorCode::Unavailable);
+    assert_eq!(error.code(), PlatformErrorCode::InvalidArgument);
     assert!(error.message().contains(&place.path().display().to_string()), "{error}");
 }
 

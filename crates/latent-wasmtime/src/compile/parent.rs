@@ -25,6 +25,10 @@ use crate::settings::EngineSettings;
 /// The hidden command of the program that runs [`super::compile_child`].
 pub const COMPILE_COMMAND: &str = "compile-component";
 
+/// What the child's allocator is told, if it is mimalloc: that reserves address space ahead, by itself more than a
+/// compilation may have.
+const ARENA: (&str, &str) = ("MIMALLOC_ARENA_RESERVE", "32MiB");
+
 /// What a [`ChildCompiler`] needs to know.
 #[derive(Debug, Clone)]
 pub struct ChildOptions {
@@ -81,6 +85,7 @@ impl ChildCompiler {
         command
             .arg(COMPILE_COMMAND)
             .env_clear()
+            .env(ARENA.0, ARENA.1)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::from(image.try_clone()?))

@@ -8,7 +8,7 @@ use latent_wire::client::{CallError, Client, NodeError};
 use serde::Serialize;
 
 use super::failing;
-use super::finding::{Address, Found, NodeArgs, find};
+use super::finding::{Address, Found, NodeArgs, Origin, find};
 use super::shown::Used;
 use crate::cli::OutputForm;
 use crate::ending::{Exit, Failure};
@@ -62,7 +62,9 @@ impl Session {
             .map_err(|error| Failure::local(format!("cannot tell the working directory: {error}")))?;
         let found = find(args, &here, users_profile().as_deref())?;
         for address in [&found.invoke, &found.control] {
-            if found.token.is_some() && is_open(&address.url) {
+            // One that was found beside the other is said with it.
+            let is_named = !matches!(address.origin, Origin::Beside(_));
+            if found.token.is_some() && is_named && is_open(&address.url) {
                 warn(&format!("the token goes to {} unencrypted, and who sees it can use it; use https", address.url));
             }
         }

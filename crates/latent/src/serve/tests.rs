@@ -47,9 +47,10 @@ fn a_node_that_has_lost_its_share_of_cells_ends_by_itself_and_says_that_it_faile
     let mut config = Config { data_dir: place.path().join("data"), workers: 1, ..Config::default() };
     config.pressure_source = PressureSource::None;
     config.cells[2].count = 2;
-    for listener in [&mut config.invoke, &mut config.control] {
+    for listener in [&mut config.invoke, &mut config.control, &mut config.http] {
         listener.address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     }
+    config.tenants.insert(TenantId::new("t").expect("a name"), Default::default());
     assert_eq!(config.quarantined_percent, 50);
     let begin = move |ready: Ready| -> Work {
         Box::pin(async move {

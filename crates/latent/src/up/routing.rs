@@ -52,7 +52,7 @@ mod tests {
     fn the_only_component_answers_everything_and_one_of_several_its_name() {
         assert_eq!(texts("Hello", true), ["*/", "hello.localhost/"]);
         assert_eq!(texts("hello", false), ["hello.localhost/"]);
-        assert_eq!(texts("no host", false), [""; 0]);
+        assert_eq!(texts("no:host", false), [""; 0]);
     }
 
     #[test]

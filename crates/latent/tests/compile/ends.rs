@@ -167,6 +167,6 @@ fn a_child_sees_nothing_of_the_parents_surroundings() {
     });
     rig.compile(latent_guests::component("echo")).unwrap_err();
     let seen = std::fs::read_to_string(rig.dir.path().join("seen")).unwrap();
-    // The shell sets the first for itself.
-    assert_eq!(seen, "PWD=/\n/\n");
+    // The first is for its allocator; the shell sets the second for itself.
+    assert_eq!(seen, "MIMALLOC_ARENA_RESERVE=32MiB\nPWD=/\n/\n");
 }

@@ -44,7 +44,7 @@ fn a_component_that_takes_too_much_memory_is_refused() {
 
 #[test]
 fn a_component_that_does_not_even_fit_into_the_address_space_is_refused() {
-    let rig = with(CompileLimits { address_space_bytes: 160 << 20, ..CompileLimits::default() });
+    let rig = with(CompileLimits { address_space_bytes: 192 << 20, ..CompileLimits::default() });
     let error = rig.compile(&bulky(128 << 20)).unwrap_err();
     assert_limit(&error, "address-space", "address_space_bytes");
     rig.assert_nothing_left();

@@ -18,7 +18,7 @@ fn a_soft_limit_is_raised_and_a_hard_one_that_is_too_low_is_named() {
 #[test]
 fn more_connections_on_the_invoke_listener_than_descriptors_leave_control_its_own() {
     let setup = Setup::new("");
-    let node = Setup::ready(Setup::spawn(setup.serve_after("ulimit -n 280")), setup.data().join("dev-credential"));
+    let node = Setup::ready(Setup::spawn(setup.serve_after("ulimit -n 300")), setup.data().join("dev-credential"));
     let flood: Vec<_> = (0..300).map(|_| TcpStream::connect(node.invoke).expect("the kernel takes it")).collect();
     for path in ["GET /readyz", "GET /v1/node", "GET /v1/releases"] {
         let answer = node.call(node.control, path, b"");

@@ -2,6 +2,7 @@
 
 mod configuring;
 mod descriptors;
+mod http;
 mod keeping;
 mod lives;
 mod starting;

@@ -84,10 +84,11 @@ impl Setup {
 
     /// Waits until a node that was started says that it is ready.
     pub fn ready(mut served: Served, token: impl AsRef<Path>) -> Served {
-        let lines: Vec<_> = (0..3).map(|_| served.line()).collect();
-        assert_eq!(lines[2], "ready", "{lines:?}");
+        let lines: Vec<_> = (0..4).map(|_| served.line()).collect();
+        assert_eq!(lines[3], "ready", "{lines:?}");
         served.invoke = address(&lines[0], "invoke ");
         served.control = address(&lines[1], "control ");
+        served.http = address(&lines[2], "http ");
         let token = std::fs::read_to_string(token).expect("a token");
         token.trim().clone_into(&mut served.token);
         served
@@ -105,7 +106,15 @@ impl Setup {
         let stderr = child.stderr.take().expect("it is piped");
         let told = std::thread::spawn(move || all_of(stderr));
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 9));
-        Served { child, stdout, told: Some(told), invoke: nowhere, control: nowhere, token: String::new() }
+        Served {
+            child,
+            stdout,
+            told: Some(told),
+            invoke: nowhere,
+            control: nowhere,
+            http: nowhere,
+            token: String::new(),
+        }
     }
 }
 
@@ -127,6 +136,7 @@ pub struct Served {
     told: Option<JoinHandle<String>>,
     pub invoke: SocketAddr,
     pub control: SocketAddr,
+    pub http: SocketAddr,
     pub token: String,
 }
 
@@ -192,10 +202,16 @@ impl Served {
 
     /// Publishes a fixture and deploys it as the service of its name.
     pub fn deploy(&self, fixture: &str) {
+        self.deploy_as(fixture, &serde_json::json!({"service": fixture, "deployment": "main"}));
+    }
+
+    /// Publishes a fixture and deploys it by a manifest, which need not name the release.
+    pub fn deploy_as(&self, fixture: &str, manifest: &Value) {
         let published = self.call(self.control, "POST /v1/releases", latent_guests::component(fixture));
         assert!(published.status == 200 || published.status == 201, "{published:?}");
         let digest = published.json["release"]["digest"].as_str().unwrap_or_else(|| panic!("{published:?}")).to_owned();
-        let manifest = serde_json::json!({"service": fixture, "deployment": "main", "release": digest});
+        let mut manifest = manifest.clone();
+        manifest["release"] = digest.into();
         let deployed = self.call(self.control, "POST /v1/deployments", manifest.to_string().as_bytes());
         assert!(deployed.status == 200 || deployed.status == 201, "{deployed:?}");
     }

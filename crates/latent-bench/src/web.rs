@@ -55,11 +55,7 @@ pub fn run(options: &Options, out: &mut impl Write) -> Result<bool, String> {
         }
         let aim = options.aims.iter().find(|(aimed, _)| aimed == name).map(|(_, aim)| *aim);
         for verdict in table::verdicts(name, &rows, aim) {
-            if verdict.reached {
-                passed += 1
-            } else {
-                failed += 1
-            }
+            *(if verdict.reached { &mut passed } else { &mut failed }) += 1;
             writeln!(out, "{verdict}").map_err(told)?;
         }
     }

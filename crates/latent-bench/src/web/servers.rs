@@ -116,7 +116,7 @@ fn bare(options: &Options) -> Result<Server, String> {
 /// a node keeps what it has compiled.
 fn wasmtime(options: &Options, component: &Path) -> Result<Server, String> {
     let home = tempfile::tempdir().map_err(|error| format!("no directory: {error}"))?;
-    let compiled = home.path().join("component.cwasm");
+    let compiled = home.path().join("compiled");
     let limits = format!("fuel={FUEL},timeout={TIME_SECONDS}s,epoch-interruption=y");
     let limits = ["-O", "pooling-allocator=y", "-W", &limits];
     let compile =

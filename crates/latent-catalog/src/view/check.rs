@@ -31,8 +31,8 @@ fn exports(surface: &ContractSurface) -> Box<str> {
     let all = || surface.functions.iter().map(|(target, _)| target).chain(surface.refused.iter().map(|(t, _)| t));
     let mut text = all().take(EXPORTS_TOLD_MAX).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     match all().count() {
-        0 => text.push_str("nothing at all"),
-        count if count > EXPORTS_TOLD_MAX => text.push_str(&format!(" and {} more", count - EXPORTS_TOLD_MAX)),
+        0 => "nothing at all".clone_into(&mut text),
+        count if count > EXPORTS_TOLD_MAX => text = format!("{text} and {} more", count - EXPORTS_TOLD_MAX),
         _ => {}
     }
     text.into()

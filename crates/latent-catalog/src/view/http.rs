@@ -53,8 +53,8 @@ impl HttpRules {
     pub(super) fn find(&self, host: &str, path: &str) -> Option<&HttpService> {
         let domains = host.match_indices('.').map(|(at, _)| &host[at + 1..]);
         let under = domains.filter_map(|domain| self.under.get(domain));
-        let by_host = self.exact.get(host).into_iter().chain(under).chain([&self.any]);
-        by_host.filter_map(|paths| paths.longest(path)).next().map(|rule| &rule.service)
+        let mut by_host = self.exact.get(host).into_iter().chain(under).chain([&self.any]);
+        by_host.find_map(|paths| paths.longest(path)).map(|rule| &rule.service)
     }
 
     /// Adds the rules of `deployment`. Refused, some may have been added: the view that they were for is not made.

@@ -84,7 +84,7 @@ impl Api {
 fn there_now<T>(mut records: BoxStream<'static, T>, most: usize) -> impl Stream<Item = T> + Send {
     stream::poll_fn(move |cx| match records.poll_next_unpin(cx) {
         Poll::Pending => Poll::Ready(None),
-        next => next,
+        next @ Poll::Ready(_) => next,
     })
     .take(most)
 }

@@ -79,7 +79,7 @@ where
     };
     drop((parts, body, routes));
     let answered = api.invoke(&caller, message).await.map_err(|refused| answer::status(&refused));
-    Ok(answered.and_then(response).unwrap_or_else(Status::into_http))
+    Ok(answered.and_then(|invoked| response(&invoked)).unwrap_or_else(Status::into_http))
 }
 
 /// What was read of a body: at most its message, and what came instead of its end.
@@ -112,7 +112,7 @@ fn only_message(frame: &Bytes, bytes_max: usize) -> Option<Bytes> {
     whole.then(|| frame.slice(PREFIX_BYTES..))
 }
 
-fn response(invoked: Invoked) -> Result<Response<Body>, Status> {
+fn response(invoked: &Invoked) -> Result<Response<Body>, Status> {
     let message = framed(&invoked.response)?;
     let mut response = Response::new(Body::new(Reply { message: Some(message), ended: false }));
     *response.headers_mut() = answer::collected(invoked.about.headers());

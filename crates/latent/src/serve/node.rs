@@ -90,8 +90,8 @@ impl Node {
     ) -> Result<(Self, CleanupDriver), PlatformError> {
         let places = Places::of(config);
         let logs = Arc::new(LogBook::new(logs(config), Arc::clone(clock))?);
-        let ports = Ports { secrets: secrets(config), outgoing: Arc::new(outgoing(config)?), sink: logs.clone() };
-        let backend = Arc::new(WasmtimeBackend::with_ports(sizes::engine(config), preparation, ports)?);
+        let outside = Ports { secrets: secrets(config), outgoing: Arc::new(outgoing(config)?), sink: logs.clone() };
+        let backend = Arc::new(WasmtimeBackend::with_ports(sizes::engine(config), preparation, outside)?);
         let options = StorageOptions {
             limits: sizes::storage(config),
             catalog: CatalogLimits::default(),

@@ -5,6 +5,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use latent_core::{
     ActivationId, AdmissionPolicy, BudgetCeilings, Principal, PrincipalKind, ServiceName, StopLatch, TenantId,
 };
+use latent_node::access::TenantQuota;
 use latent_node::observe::NoObserver;
 use latent_scheduler::admission::{AdmissionRequest, ClockSample, Conditions, QueueClass};
 
@@ -50,7 +51,7 @@ fn a_node_that_has_lost_its_share_of_cells_ends_by_itself_and_says_that_it_faile
     for listener in [&mut config.invoke, &mut config.control, &mut config.http] {
         listener.address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     }
-    config.tenants.insert(TenantId::new("t").expect("a name"), Default::default());
+    config.tenants.insert(TenantId::new("t").expect("a name"), TenantQuota::default());
     assert_eq!(config.quarantined_percent, 50);
     let begin = move |ready: Ready| -> Work {
         Box::pin(async move {

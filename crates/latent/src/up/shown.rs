@@ -76,7 +76,7 @@ pub fn functions(service: &Service, place: &Place) -> String {
             let _infallible = writeln!(text, "  curl {}", quoted(&url));
         }
         (None, Some(_)) => {
-            text.push_str("  it answers HTTP, and has no route: give it one with `latent deploy --http`\n")
+            text.push_str("  it answers HTTP, and has no route: give it one with `latent deploy --http`\n");
         }
         (_, None) if service.surface().functions.is_empty() => {
             text.push_str("  it exports no function that can be called\n");

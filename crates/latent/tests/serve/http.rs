@@ -37,6 +37,7 @@ fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
 }
 
 /// The record of an activation, once it has ended.
+#[expect(clippy::disallowed_methods, reason = "a watchdog")]
 fn ended(node: &Served, id: &str) -> Value {
     let begun = Instant::now();
     loop {
@@ -183,6 +184,7 @@ fn a_guest_makes_the_requests_that_it_is_granted_and_no_other() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "what is bounded is the time of another process")]
 fn a_client_that_leaves_interrupts_its_guest() {
     let setup = Setup::new("");
     let node = probed(&setup, &json!({}));

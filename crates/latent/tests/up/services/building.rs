@@ -96,10 +96,10 @@ fn of_distribution(project: &Path, built: &Path) {
     let sysroot = succeed(command("rustc", &["--print", "sysroot"], project));
     let sysroot = PathBuf::from(String::from_utf8_lossy(&sysroot.stdout).trim());
     let linker = sysroot.join("lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld");
-    let mut build = command("/usr/bin/cargo", &["build", "--release", "--target", PLAIN], project);
-    build.arg("-Zbuild-std=std,panic_abort").arg("--target-dir").arg(&kept);
-    build.env("RUSTC", "/usr/bin/rustc").env("RUSTC_BOOTSTRAP", "1");
-    succeed(build.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker));
+    let mut cargo = command("/usr/bin/cargo", &["build", "--release", "--target", PLAIN], project);
+    cargo.arg("-Zbuild-std=std,panic_abort").arg("--target-dir").arg(&kept);
+    cargo.env("RUSTC", "/usr/bin/rustc").env("RUSTC_BOOTSTRAP", "1");
+    succeed(cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker));
     let core = kept.join(PLAIN).join("release/service.wasm");
     let mut new = if is_on_path("jco") {
         command("jco", &["new"], project)

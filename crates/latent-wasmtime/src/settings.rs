@@ -47,7 +47,8 @@ pub struct EngineSettings {
     pub component_bytes_max: u64,
     /// Live component-model handles of one activation. Default 4,096.
     pub handles_max: u32,
-    /// Live host resources (pollables, streams) of one activation. Default 1,024.
+    /// Live host resources (pollables, streams) of one activation. Default 2,048: the engine of JavaScript components keeps
+    /// one for each 8 KiB of a body that its service passes through.
     pub host_resources_max: u32,
     /// Bytes one call between guest and host may carry towards the host, as the host holds them; results are such a
     /// call too. Default 32 MiB. A `list<u8>` that is a dynamic value costs about 40 bytes an element, one that is a
@@ -244,7 +245,7 @@ impl EngineSettings {
             table_elements_max: 20_000,
             component_bytes_max: 64 << 20,
             handles_max: 4096,
-            host_resources_max: 1024,
+            host_resources_max: 2048,
             host_call_bytes_max: 32 << 20,
             random_bytes_max: 64 << 10,
             wasm_stack_bytes: 512 << 10,

@@ -1,5 +1,6 @@
 //! The toolchains that build services: those that are there, and what is done where one is not.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -66,7 +67,11 @@ impl Toolchain {
             Self::RustOfDistribution => of_distribution(&project, &built),
             Self::Python if !is_on_path("componentize-py") => {
                 succeed(command("python3", &["-m", "venv", ".venv"], &project));
-                succeed(command(".venv/bin/pip", &["install", "--quiet", "-r", "requirements.txt"], &project));
+                succeed(command(
+                    project.join(".venv/bin/pip"),
+                    &["install", "--quiet", "-r", "requirements.txt"],
+                    &project,
+                ));
                 scripted(&project);
             }
             Self::Rust | Self::JavaScript | Self::Python => scripted(&project),
@@ -86,7 +91,7 @@ fn wanted() -> Option<()> {
 
 #[track_caller]
 fn scripted(project: &Path) {
-    succeed(command("./build.sh", &["built.wasm"], project));
+    succeed(command(project.join("build.sh"), &["built.wasm"], project));
 }
 
 /// The same sources for a target without a system, which a distribution's toolchain links, made a component afterwards.
@@ -114,7 +119,7 @@ fn is_on_path(program: &str) -> bool {
     std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
-fn command(program: &str, arguments: &[&str], directory: &Path) -> Command {
+fn command(program: impl AsRef<OsStr>, arguments: &[&str], directory: &Path) -> Command {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(directory);
     command

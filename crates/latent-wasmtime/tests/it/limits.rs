@@ -14,9 +14,9 @@ async fn pollables_that_nobody_drops_end_at_the_bound_of_host_resources() {
     let bench = bench();
     let leak = |count: u32| request("handles", "leaks", "leak-pollables", &format!("[{count}]"));
     // A pollable takes two places: its deadline and itself.
-    assert_eq!(bench.json(leak(512)).await, "512");
-    for count in [513, 100_000, u32::MAX] {
-        assert_eq!(bench.outcome(leak(count)).await, limit("activation.host-resource-exhausted", 1024));
+    assert_eq!(bench.json(leak(1024)).await, "1024");
+    for count in [1025, 100_000, u32::MAX] {
+        assert_eq!(bench.outcome(leak(count)).await, limit("activation.host-resource-exhausted", 2048));
     }
 }
 

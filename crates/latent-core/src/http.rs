@@ -44,7 +44,7 @@ impl HostPattern {
             return Some(Self::Any);
         }
         match text.strip_prefix("*.") {
-            Some(domain) => canonical_host(domain).filter(|host| !host.starts_with('[')).map(Self::Under),
+            Some(domain) => canonical_host(domain).filter(|host| !is_address(host)).map(Self::Under),
             None => canonical_host(text).map(Self::Exact),
         }
     }
@@ -73,7 +73,8 @@ impl fmt::Display for HostPattern {
 }
 
 /// The one way in which a host is written: lower case, without a trailing dot. `None` for what is no host: a port,
-/// userinfo, an empty label, a character that names and addresses do not have, or more than [`HOST_BYTES_MAX`] bytes.
+/// userinfo, an empty label, a character that names and addresses do not have, an address in another spelling than four
+/// decimal numbers (`127.1`, `0x7f000001`), or more than [`HOST_BYTES_MAX`] bytes.
 #[must_use]
 pub fn canonical_host(text: &str) -> Option<Box<str>> {
     let text = text.strip_suffix('.').unwrap_or(text);
@@ -86,7 +87,28 @@ pub fn canonical_host(text: &str) -> Option<Box<str>> {
     }
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
     let label = |label: &str| (1..=63).contains(&label.len()) && label.bytes().all(fits);
-    text.split('.').all(label).then(|| text.to_ascii_lowercase().into())
+    if !text.split('.').all(label) {
+        return None;
+    }
+    // Whatever ends in a number is an address to somebody, and has only one spelling here.
+    if ends_in_number(text) && text.parse::<std::net::Ipv4Addr>().is_err() {
+        return None;
+    }
+    Some(text.to_ascii_lowercase().into())
+}
+
+fn ends_in_number(host: &str) -> bool {
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+    match hex {
+        Some(hex) => hex.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        None => last.bytes().all(|byte| byte.is_ascii_digit()),
+    }
+}
+
+/// Whether the last label is a number, as that of an address, which has no hosts below it.
+fn is_address(host: &str) -> bool {
+    host.starts_with('[') || ends_in_number(host)
 }
 
 /// The one way in which a route's path prefix is written: without the `/` at its end, `/` itself aside. `None` for what

@@ -4,5 +4,7 @@
 //! into an answer. It is served by a [`Listener`](latent_wire::listener::Listener), whose bounds and times hold for it.
 //! [`egress`] makes the requests of guests, of those that their deployments grant.
 
+mod coding;
+
 pub mod egress;
 pub mod ingress;

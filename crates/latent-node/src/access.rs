@@ -29,3 +29,4 @@ pub use port::{
 pub use refusal::unauthenticated;
 pub use registry::{LIFETIME_MAX, PAGE_ROWS_MAX, TenantRegistry, TenantRegistryConfig, TenantRegistryParts};
 pub use roles::{Role, Roles};
+pub use token::TOKEN_PREFIX;

@@ -1,7 +1,7 @@
 //! Which service answers an HTTP request: the rules of all deployments, by host, then segment by segment of the path.
 //!
 //! Invariant: a rule is there exactly as long as a deployment has it, leads to one service of one tenant, and has one
-//! authentication. A lookup takes a step for each label of the host and each segment that rules have, whatever else
+//! authentication; all rules of one host pattern are one tenant's. A lookup takes a step for each label of the host and each segment that rules have, whatever else
 //! there is; a change copies what is on its way.
 
 use std::borrow::Cow;
@@ -60,9 +60,16 @@ impl HttpRules {
     /// Adds the rules of `deployment`. Refused, some may have been added: the view that they were for is not made.
     pub(super) fn put(&mut self, deployment: &Deployment) -> Result<(), ChangeRefusal> {
         deployment.http().map_or(Ok(()), |http| {
-            http.routes
-                .iter()
-                .try_for_each(|route| self.change(route, &|found| added(found, route, http, deployment).map(Some)))
+            http.routes.iter().try_for_each(|route| {
+                if self
+                    .of(&route.host)
+                    .and_then(Paths::any)
+                    .is_some_and(|rule| rule.service.tenant != *deployment.tenant())
+                {
+                    return Err(ChangeRefusal::HttpRouteTaken { route: route.clone(), service: None });
+                }
+                self.change(route, &|found| added(found, route, http, deployment).map(Some))
+            })
         })
     }
 
@@ -74,6 +81,15 @@ impl HttpRules {
         };
         for route in deployment.http().into_iter().flat_map(|http| &http.routes) {
             self.change(route, &one_less).expect("to take a rule away is never refused");
+        }
+    }
+
+    /// The rules for exactly this pattern.
+    fn of(&self, host: &HostPattern) -> Option<&Paths> {
+        match host {
+            HostPattern::Any => Some(&self.any),
+            HostPattern::Exact(host) => self.exact.get(host),
+            HostPattern::Under(domain) => self.under.get(domain),
         }
     }
 
@@ -106,6 +122,15 @@ fn change_host(
 impl Paths {
     fn is_empty(&self) -> bool {
         self.rule.is_none() && self.below.is_empty()
+    }
+
+    /// One of the rules.
+    fn any(&self) -> Option<&Rule> {
+        let mut at = self;
+        while at.rule.is_none() {
+            at = at.below.first()?.1;
+        }
+        at.rule.as_deref()
     }
 
     /// The rule with the longest prefix of `path`.

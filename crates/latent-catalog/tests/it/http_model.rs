@@ -68,7 +68,9 @@ impl Naive {
         let wanted = deployed(*place, ingress(routes, *bearer));
         let fits = self.rules().filter(|(of, ..)| of != place).all(|(of, route, authentication, _)| {
             let same_service = (of.0, of.1) == (place.0, place.1);
-            !wanted.http.routes.contains(route) || (same_service && authentication == wanted.http.authentication)
+            let same_tenant = of.0 == place.0 || wanted.http.routes.iter().all(|wanted| wanted.host != route.host);
+            let same_rule = same_service && authentication == wanted.http.authentication;
+            same_tenant && (!wanted.http.routes.contains(route) || same_rule)
         });
         if fits {
             position.map(|position| self.0.remove(position));

@@ -80,7 +80,9 @@ fn a_route_of_another_tenant_is_taken_and_nothing_of_that_tenant_is_told() {
     assert_eq!((catalog.view().generation(), catalog.view().len()), (before, 1), "nothing has changed");
     assert_eq!(found(&catalog, "a.example.com", "/"), None, "no part of it either");
     let other_path = http(&["api.example.com/v2", "api.example.com"], Open);
-    apply(&catalog, ("acme", "text", "blue"), other_path).expect("another path of the host is free");
+    apply(&catalog, ("acme", "text", "blue"), other_path).expect_err("the host is another tenant's");
+    apply(&catalog, ("secretive", "other", "blue"), http(&["api.example.com/v1/x"], Open))
+        .expect("its own paths are free");
     assert_eq!(found(&catalog, "api.example.com", "/v1").as_deref(), Some("secretive/hidden"));
 }
 
@@ -103,9 +105,10 @@ fn deployments_of_a_service_share_a_route_until_the_last_one_goes() {
     catalog.delete(&delete_of("acme", "text", "green")).unwrap();
     assert_eq!((found(&catalog, "a", "/b"), found(&catalog, "a", "/c")), (None, None));
     assert_eq!(found(&catalog, "a", "/d").as_deref(), Some("acme/text"));
-    apply(&catalog, ("zeta", "text", "blue"), http(&["a/b"], Open)).expect("whoever comes first now has it");
+    apply(&catalog, ("zeta", "text", "blue"), http(&["a/b"], Open)).expect_err("the host has an owner still");
     apply(&catalog, ("acme", "text", "blue"), HttpIngress::default()).unwrap();
     assert_eq!(found(&catalog, "a", "/d"), None, "a deployment without routes gives up those it had");
+    apply(&catalog, ("zeta", "text", "blue"), http(&["a/b"], Open)).expect("whoever comes first now has it");
 }
 
 #[test]

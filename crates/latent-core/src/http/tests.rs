@@ -20,6 +20,17 @@ fn hosts_have_one_form_and_what_is_none_has_no_form() {
 }
 
 #[test]
+fn an_address_has_one_spelling_and_no_hosts_below_it() {
+    for text in ["127.1", "2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "a.0x7F", "1.2.3.4.5"] {
+        assert_eq!(canonical_host(text), None, "{text}");
+    }
+    for text in ["*.0.0.1", "*.1", "*.127.0.0.1"] {
+        assert_eq!(HostPattern::parse(text), None, "{text}");
+    }
+    assert_eq!(canonical_host("1.example.0xy").as_deref(), Some("1.example.0xy"));
+}
+
+#[test]
 fn patterns_match_whole_labels() {
     let under = HostPattern::parse("*.Example.com").unwrap();
     assert!(under.matches("a.example.com") && under.matches("a.b.example.com"));

@@ -22,6 +22,7 @@ use super::target::Target;
 use super::tasks::Tasks;
 use super::times::Times;
 use super::upload::{Progress, Upload};
+use crate::coding::is_plainly_chunked;
 
 /// Bytes of a response that a server sends ahead of their being read, in HTTP/2.
 const WINDOW_BYTES: u32 = 256 << 10;
@@ -147,6 +148,9 @@ impl Conversation<'_> {
         let too_many = parts.headers.len() > self.config.response_headers_max;
         if too_many || head::size(&parts.headers) > self.config.response_head_bytes_max {
             return Err(OutgoingError::ResponseHeadTooLarge);
+        }
+        if !is_plainly_chunked(&parts.headers) {
+            return Err(OutgoingError::Protocol);
         }
         head::without_hops(&mut parts.headers);
         parts.extensions.clear();

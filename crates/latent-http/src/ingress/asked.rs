@@ -5,7 +5,8 @@
 use std::time::{Duration, Instant};
 
 use http::HeaderMap;
-use latent_activation::ActivationRequest;
+use latent_activation::request::TraceContext;
+use latent_activation::{ActivationRequest, RequestLimits};
 use latent_catalog::HttpService;
 use latent_core::{BudgetCeilings, Caller, FunctionTarget, Payload, PlatformError, RouteName};
 use latent_node::{ActivationArrival, TransportTimeout};
@@ -31,6 +32,13 @@ pub(super) fn arrival(
     Ok(ActivationArrival { transport, ..ActivationArrival::default() })
 }
 
+/// What of a trace can be kept. A client that writes too much of it is served all the same, as the standard has it.
+fn usable(mut trace: TraceContext) -> TraceContext {
+    let max = RequestLimits::default().trace_state_bytes_max;
+    trace.state = trace.state.filter(|state| state.len() <= max);
+    trace
+}
+
 /// The activation for a request of `caller`. Its id, by which a revision is chosen, is the client's if it sends one.
 ///
 /// # Errors
@@ -53,7 +61,7 @@ pub(super) fn request(
         payload: Payload::default(),
         budget: BudgetCeilings::default(),
         deadline: None,
-        trace: trace(headers),
+        trace: usable(trace(headers)),
         idempotency_key: None,
         retry_count: 0,
         metadata: Vec::new(),

@@ -5,8 +5,8 @@
 
 use std::time::SystemTime;
 
-use http::HeaderMap;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 use latent_catalog::HttpService;
 use latent_core::http::HttpAuthentication;
 use latent_core::{Caller, ServiceName};
@@ -16,7 +16,8 @@ use latent_wire::api::{Peer, Refused, authenticate};
 /// The subject of whoever makes requests of an open route: a user of the route's tenant of whom nothing is known.
 pub const ANONYMOUS_SUBJECT: &str = "anonymous";
 
-/// The caller of a request to `service`. The `authorization` header of an open route is the guest's.
+/// The caller of a request to `service`. The `authorization` header of an open route is the guest's, unless it has a token
+/// of a node: that is never for a guest, whose tenant may be another one than the token's.
 ///
 /// # Errors
 /// `unauthenticated` without a credential of the service's tenant, `permission-denied` (detail `access.role-missing`) for one
@@ -30,7 +31,12 @@ pub(super) fn of(
     now: SystemTime,
 ) -> Result<Caller, Refused> {
     match service.authentication {
-        HttpAuthentication::Open => Ok(Caller::User { tenant: service.tenant.clone(), subject: anonymous.clone() }),
+        HttpAuthentication::Open => {
+            if headers.get_all(AUTHORIZATION).iter().any(has_token) {
+                headers.remove(AUTHORIZATION);
+            }
+            Ok(Caller::User { tenant: service.tenant.clone(), subject: anonymous.clone() })
+        }
         HttpAuthentication::Bearer => {
             let access = authenticate(authenticator, headers, peer, now)?;
             headers.remove(AUTHORIZATION);
@@ -41,4 +47,9 @@ pub(super) fn of(
             Ok(access.principal.clone().into())
         }
     }
+}
+
+fn has_token(value: &HeaderValue) -> bool {
+    let prefix = access::TOKEN_PREFIX.as_bytes();
+    value.as_bytes().windows(prefix.len()).any(|part| part == prefix)
 }

@@ -10,6 +10,7 @@ use latent_core::http::canonical_host;
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 
 use super::config::ListenerScheme;
+use crate::coding::is_plainly_chunked;
 
 /// Host and path of a request.
 #[derive(Debug)]
@@ -32,6 +33,9 @@ impl Target {
     pub(super) fn of(parts: &Parts) -> Result<Self, PlatformError> {
         if parts.method == Method::CONNECT {
             return Err(refused("method", "no CONNECT; the node is no proxy"));
+        }
+        if !is_plainly_chunked(&parts.headers) {
+            return Err(refused("transfer-encoding", "chunked, once, or none"));
         }
         let (authority, host) = authority(parts)?;
         let path_and_query = parts.uri.path_and_query().cloned().unwrap_or_else(|| PathAndQuery::from_static("/"));

@@ -38,6 +38,20 @@ async fn a_route_with_bearer_takes_a_token_of_its_tenant_and_keeps_it() {
 }
 
 #[tokio::test]
+async fn a_nodes_token_is_kept_from_the_guests_of_open_routes_and_what_else_authorizes_is_theirs() {
+    let served = served();
+    let seen = sees(&served);
+    for (value, is_passed_on) in [("Basic YTpi", true), ("Bearer other", true), ("Bearer latent_abc", false)] {
+        let answer = ask(served.address, "t.example", format!("authorization: {value}\r\n").as_bytes()).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(seen.lock().unwrap().contains_key("authorization"), is_passed_on, "{value}");
+    }
+    let long = format!("tracestate: {}\r\n", "a=b,".repeat(1000));
+    assert_eq!(ask(served.address, "t.example", long.as_bytes()).await.status, 200, "too much to keep is no fault");
+    served.settles().await;
+}
+
+#[tokio::test]
 async fn whatever_is_no_token_of_the_tenant_is_refused_in_the_same_words() {
     let served = served();
     let long = [b"authorization: Bearer ".to_vec(), vec![b'a'; 5000], b"\r\n".to_vec()].concat();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::{Request, Response};
 use latent_core::{ExecutionOutcome, Payload, TerminalState};
 use latent_executor::fake::FakeHandled;
+use tokio::io::AsyncReadExt as _;
 
 use super::support::{
     answer, body_of, h1, h2, hello, raw, read_head, request, returned, served, soon, trapped, until_closed, whole,
@@ -157,6 +158,20 @@ async fn a_trap_after_the_head_cuts_the_connection_and_the_record_says_why() {
         (served.ended("cut").await, &*served.failed("cut").await),
         (TerminalState::GuestTrap, "activation.guest-trap")
     );
+    served.settles().await;
+}
+
+#[tokio::test]
+async fn over_http_1_0_where_an_end_would_look_like_that_of_the_body_the_connection_is_reset() {
+    let served = served();
+    let fail = traps_after_its_head(&served);
+    let mut stream = raw(served.address, "GET / HTTP/1.0\r\nhost: t.example\r\n\r\n").await;
+    assert!(read_head(&mut stream).await.starts_with("HTTP/1.0 200"));
+    let mut some = [0; 4];
+    soon(stream.read_exact(&mut some)).await.unwrap();
+    fail.send(true).unwrap();
+    let end = soon(stream.read(&mut some)).await;
+    assert_eq!(end.map_err(|error| error.kind()), Err(std::io::ErrorKind::ConnectionReset));
     served.settles().await;
 }
 

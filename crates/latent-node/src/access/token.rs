@@ -9,7 +9,8 @@ use latent_core::{PlatformError, Sha256Digest};
 use super::refusal;
 
 /// Before every token, so that scanners for leaked secrets find it.
-const PREFIX: &[u8] = b"latent_";
+pub const TOKEN_PREFIX: &str = "latent_";
+const PREFIX: &[u8] = TOKEN_PREFIX.as_bytes();
 const RANDOM_BYTES: usize = 32;
 /// Of the whole token: the prefix, and the random bytes in base64url without padding.
 const TOKEN_BYTES: usize = PREFIX.len() + (RANDOM_BYTES * 8).div_ceil(6);
@@ -21,7 +22,7 @@ const TOKEN_BYTES: usize = PREFIX.len() + (RANDOM_BYTES * 8).div_ceil(6);
 pub(super) fn generate() -> Result<String, PlatformError> {
     let random = random::<RANDOM_BYTES>()?;
     let mut token = String::with_capacity(TOKEN_BYTES);
-    token.push_str("latent_");
+    token.push_str(TOKEN_PREFIX);
     URL_SAFE_NO_PAD.encode_string(random, &mut token);
     Ok(token)
 }

@@ -13,6 +13,7 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
 use super::activity::UnderWay;
+use super::socket::Cut;
 
 /// Frames without a byte that are taken between two with some.
 const EMPTY_FRAMES_MAX: u32 = 64;
@@ -130,16 +131,18 @@ impl<B: Body<Data = Bytes, Error = hyper::Error> + Unpin> Body for RequestBody<B
 pub(super) struct ResponseBody<B> {
     /// `None` for a listener's own refusals.
     inner: Option<B>,
+    /// Of a connection that a cut response is to take with it.
+    cut: Option<Cut>,
     _under_way: UnderWay,
 }
 
 impl<B> ResponseBody<B> {
-    pub(super) fn of(inner: B, under_way: UnderWay) -> Self {
-        Self { inner: Some(inner), _under_way: under_way }
+    pub(super) fn of(inner: B, cut: Option<Cut>, under_way: UnderWay) -> Self {
+        Self { inner: Some(inner), cut, _under_way: under_way }
     }
 
     pub(super) fn empty(under_way: UnderWay) -> Self {
-        Self { inner: None, _under_way: under_way }
+        Self { inner: None, cut: None, _under_way: under_way }
     }
 }
 
@@ -148,10 +151,13 @@ impl<B: Body + Unpin> Body for ResponseBody<B> {
     type Error = B::Error;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        match &mut self.get_mut().inner {
-            Some(inner) => Pin::new(inner).poll_frame(cx),
-            None => Poll::Ready(None),
+        let this = self.get_mut();
+        let Some(inner) = &mut this.inner else { return Poll::Ready(None) };
+        let polled = Pin::new(inner).poll_frame(cx);
+        if let (Poll::Ready(Some(Err(_))), Some(cut)) = (&polled, &this.cut) {
+            cut.set();
         }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

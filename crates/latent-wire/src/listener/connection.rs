@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -25,7 +25,7 @@ use super::activity::{Activity, UnderWay};
 use super::bodies::{Pace, RequestBody, ResponseBody};
 use super::config::ListenerConfig;
 use super::counters::{Counters, count};
-use super::socket::{Socket, Watched};
+use super::socket::{Cut, Socket, Watched};
 use crate::api::{Arrival, Peer, headers};
 use crate::tls::Tls;
 
@@ -54,13 +54,17 @@ where
     let _ = stream.set_nodelay(true);
     let first_request_by = accepted + shared.config.first_byte_timeout;
     let Some((socket, certificate)) = secure(stream, first_request_by, &shared).await else { return };
-    let io = TokioIo::new(Watched::new(socket, shared.config.write_stall_timeout));
+    let cut = Cut::default();
+    let io = TokioIo::new(Watched::new(socket, shared.config.write_stall_timeout, cut.clone()));
     let from = Peer { address: Some(peer.ip()), certificate };
     let activity = Activity::new(accepted);
     let service = service_fn(|request: Request<Incoming>| {
         let now = Instant::now();
         let arrived = Arrival(now.into_std());
-        answer(request, (from, arrived), activity.begin(now), shared.config.request_bounds(), shared.service.clone())
+        // Later versions have a way of their own to say that a response was cut.
+        let cut = (request.version() < Version::HTTP_11).then(|| cut.clone());
+        let under_way = (activity.begin(now), cut);
+        answer(request, (from, arrived), under_way, shared.config.request_bounds(), shared.service.clone())
     });
     let builder = protocols(&shared.config);
     let mut connection = pin!(builder.serve_connection(io, service));
@@ -133,7 +137,7 @@ impl ListenerConfig {
 async fn answer<S, B>(
     request: Request<Incoming>,
     (peer, arrived): (Peer, Arrival),
-    under_way: UnderWay,
+    (under_way, cut): (UnderWay, Option<Cut>),
     bounds: Bounds,
     service: S,
 ) -> Result<Response<ResponseBody<B>>, Infallible>
@@ -152,7 +156,7 @@ where
     if under_way.tells_names() {
         headers::to_remember(response.headers_mut());
     }
-    Ok(response.map(|body| ResponseBody::of(body, under_way)))
+    Ok(response.map(|body| ResponseBody::of(body, cut, under_way)))
 }
 
 fn protocols(config: &ListenerConfig) -> auto::Builder<TokioExecutor> {

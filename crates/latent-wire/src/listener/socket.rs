@@ -4,6 +4,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -33,16 +35,28 @@ macro_rules! either {
     };
 }
 
+/// Whether a connection is to end by a reset. An end that is not one would say, where it is the end of the body too
+/// (HTTP/1.0), that a response is whole. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cut(Arc<AtomicBool>);
+
+impl Cut {
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// A socket whose writes may not wait for ever.
 pub(super) struct Watched {
+    cut: Cut,
     socket: Socket,
     stall: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl Watched {
-    pub(super) fn new(socket: Socket, stall: Duration) -> Self {
-        Self { socket, stall, waiting: None }
+    pub(super) fn new(socket: Socket, stall: Duration, cut: Cut) -> Self {
+        Self { cut, socket, stall, waiting: None }
     }
 
     /// Passes on what a write said, unless it waits too long.
@@ -54,6 +68,19 @@ impl Watched {
         let timer = self.waiting.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.stall)));
         ready!(timer.as_mut().poll(cx));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer takes nothing of what is written to it")))
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if self.cut.0.load(Ordering::Relaxed) {
+            let stream = match &self.socket {
+                Socket::Plain(stream) => stream,
+                Socket::Tls(stream) => stream.get_ref().0,
+            };
+            // Where that cannot be set the peer is gone already.
+            let _ = stream.set_zero_linger();
+        }
     }
 }
 

@@ -193,7 +193,7 @@ fn a_client_that_leaves_interrupts_its_guest() {
         let list = node.call(node.control, "GET /v1/activations", b"").json;
         list["activations"]
             .as_array()
-            .is_some_and(|all| all.iter().any(|one| one["phase"] == "running" && one["terminal"] == ""))
+            .is_some_and(|all| all.iter().any(|one| one["phase"] == "running" && one["terminal"].is_null()))
     };
     let begun = Instant::now();
     while !running() {

@@ -131,7 +131,7 @@ fn assert_refused(keys: &Value, path: &str, expected: &str, found: &str) {
 }
 
 fn any_host() -> impl Strategy<Value = HostPattern> {
-    prop_oneof![Just("*".to_owned()), "[a-z]{1,8}(\\.[a-z0-9-]{1,8}){0,3}", "\\*(\\.[a-z0-9]{1,8}){1,3}"]
+    prop_oneof![Just("*".to_owned()), "([a-z0-9-]{1,8}\\.){0,3}[a-z]{1,8}", "\\*\\.([a-z0-9]{1,8}\\.){0,2}[a-z]{1,8}"]
         .prop_map(|text| HostPattern::parse(&text).expect("it is made as a pattern"))
 }
 

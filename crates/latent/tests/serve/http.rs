@@ -179,7 +179,8 @@ fn a_guest_makes_the_requests_that_it_is_granted_and_no_other() {
     node.deploy_as("http-probe", &probe(&granted));
     let answer = get(&node, &fetch);
     assert!(answer.status == 200 && answer.body.contains("there"), "{answer:?}");
-    assert_eq!(header(&answer, "latent-outbound-requests"), Some("1"), "{answer:?}");
+    let record = ended(&node, header(&answer, "latent-activation-id").expect("an id"));
+    assert_eq!(record["terminal"]["consumption"]["outbound_requests"], "1", "{record}");
     answering.join().unwrap();
 }
 

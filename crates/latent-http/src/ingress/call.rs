@@ -16,6 +16,7 @@ use latent_executor::{HttpBody, HttpBodyError, HttpExchange};
 use latent_node::{ActivationReceipt, LocalActivationManager, SupervisedActivation};
 use latent_wire::api::{About, Refused};
 use tokio::sync::oneshot;
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::time::Instant;
 
 use super::body::ResponseBody;
@@ -129,7 +130,12 @@ impl Waiting {
 
     fn poll_head(&mut self, cx: &mut Context<'_>) {
         let Coming::Awaited(coming) = &mut self.coming else { return };
-        match Pin::new(coming).poll(cx) {
+        // A poll says nothing to a task that has used up its turn, and a guest that has ended is not asked again.
+        let received = match coming.try_recv() {
+            Err(TryRecvError::Empty) => Pin::new(coming).poll(cx).map_err(|_| TryRecvError::Closed),
+            received => Poll::Ready(received),
+        };
+        match received {
             Poll::Pending => {}
             Poll::Ready(Err(_)) => self.coming = Coming::Never,
             Poll::Ready(Ok(response)) => {

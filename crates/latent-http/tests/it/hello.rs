@@ -224,3 +224,17 @@ async fn http_1_0_gets_an_answer_that_ends_with_its_connection() {
 fn answer_of_two(parts: latent_executor::HttpExchangeParts) -> super::support::Writer {
     answer(parts.response, Response::builder())
 }
+
+/// More than a task may do in one turn: what is ready then is told as if it were not.
+#[tokio::test]
+async fn requests_that_come_all_at_once_are_all_answered_by_their_guests() {
+    const REQUESTS: usize = 400;
+    let served = served();
+    served.guest(hello);
+    let mut all = request("GET", "/", &[]).repeat(REQUESTS - 1);
+    all.push_str(&request("GET", "/", &["connection: close"]));
+    let mut stream = raw(served.address, all).await;
+    let answers = String::from_utf8(until_closed(&mut stream).await).unwrap();
+    assert_eq!(answers.matches("HTTP/1.1 200").count(), REQUESTS, "{}", answers.matches("HTTP/1.1").count());
+    served.settles().await;
+}

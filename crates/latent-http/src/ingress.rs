@@ -135,7 +135,8 @@ impl Shared {
         operations.admits()?;
         inward::check_length(&parts.headers, config.request_body_bytes_max)?;
         let arrival = asked::arrival(&parts.headers, arrived, config.timeout_max)?;
-        let asked = asked::request(&parts.headers, caller, service, self.route.clone())?;
+        let limits = manager.request_limits();
+        let asked = asked::request(&parts.headers, caller, service, self.route.clone(), limits)?;
         let method: Method = parts.method.clone();
         let (request, upload) = inward::request(parts, body, target, peer, config);
         let (exchange, coming) = HttpExchange::new(request);

@@ -33,9 +33,8 @@ pub(super) fn arrival(
 }
 
 /// What of a trace can be kept. A client that writes too much of it is served all the same, as the standard has it.
-fn usable(mut trace: TraceContext) -> TraceContext {
-    let max = RequestLimits::default().trace_state_bytes_max;
-    trace.state = trace.state.filter(|state| state.len() <= max);
+fn usable(mut trace: TraceContext, limits: &RequestLimits) -> TraceContext {
+    trace.state = trace.state.filter(|state| state.len() <= limits.trace_state_bytes_max);
     trace
 }
 
@@ -48,6 +47,7 @@ pub(super) fn request(
     caller: Caller,
     service: HttpService,
     route: RouteName,
+    limits: &RequestLimits,
 ) -> Result<ActivationRequest, PlatformError> {
     Ok(ActivationRequest {
         activation_id: text::header(headers, ACTIVATION_ID.as_str())?,
@@ -61,7 +61,7 @@ pub(super) fn request(
         payload: Payload::default(),
         budget: BudgetCeilings::default(),
         deadline: None,
-        trace: usable(trace(headers)),
+        trace: usable(trace(headers), limits),
         idempotency_key: None,
         retry_count: 0,
         metadata: Vec::new(),

@@ -3,7 +3,7 @@
 //! Invariant: the activation is polled by this future or by one task, never by nobody; dropping this hands it over to be
 //! cleaned up.
 
-use std::future::poll_fn;
+use std::future::{Future as _, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,7 +16,7 @@ use latent_executor::{HttpBody, HttpBodyError, HttpExchange};
 use latent_node::{ActivationReceipt, LocalActivationManager, SupervisedActivation};
 use latent_wire::api::{About, Refused};
 use tokio::sync::oneshot;
-use tokio::sync::oneshot::error::TryRecvError;
+use tokio::task::coop::unconstrained;
 use tokio::time::Instant;
 
 use super::body::ResponseBody;
@@ -113,11 +113,11 @@ impl Waiting {
         // Each round takes a frame, of which there is a bounded number.
         loop {
             let ended = Pin::new(&mut *activation).poll(cx);
-            self.poll_head(cx);
             if let Poll::Ready(receipt) = ended {
                 self.take_all(cx);
                 return Poll::Ready(Turn::Ended(Box::new(receipt)));
             }
+            self.poll_head(cx);
             let Coming::Begun(begun) = &mut self.coming else { return Poll::Pending };
             let Ok(Length::Declared(_) | Length::Open) = begun.length else { return Poll::Ready(Turn::GoesOn) };
             match begun.body.look(cx) {
@@ -130,12 +130,7 @@ impl Waiting {
 
     fn poll_head(&mut self, cx: &mut Context<'_>) {
         let Coming::Awaited(coming) = &mut self.coming else { return };
-        // A poll says nothing to a task that has used up its turn, and a guest that has ended is not asked again.
-        let received = match coming.try_recv() {
-            Err(TryRecvError::Empty) => Pin::new(coming).poll(cx).map_err(|_| TryRecvError::Closed),
-            received => Poll::Ready(received),
-        };
-        match received {
+        match Pin::new(coming).poll(cx) {
             Poll::Pending => {}
             Poll::Ready(Err(_)) => self.coming = Coming::Never,
             Poll::Ready(Ok(response)) => {
@@ -148,11 +143,17 @@ impl Waiting {
         }
     }
 
-    /// Takes what a guest that is gone left of its body.
+    /// Takes what a guest that is gone left, head and body. It is all there; a task that has used up its turn would be told
+    /// that it is not, and the guest is not asked again.
     fn take_all(&mut self, cx: &mut Context<'_>) {
-        if let Coming::Begun(begun) = &mut self.coming {
-            while begun.body.look(cx) == Ahead::More {}
-        }
+        let mut taking = unconstrained(poll_fn(|cx| {
+            self.poll_head(cx);
+            if let Coming::Begun(begun) = &mut self.coming {
+                while begun.body.look(cx) == Ahead::More {}
+            }
+            Poll::Ready(())
+        }));
+        let _always_ready = Pin::new(&mut taking).poll(cx);
     }
 
     /// The answer of an activation that has ended before anything was sent.

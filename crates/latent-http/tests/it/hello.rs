@@ -248,5 +248,6 @@ async fn a_guest_that_used_up_the_turn_of_its_task_is_answered_for_all_the_same(
     });
     let answer = h1(served.address, request("GET", "/", &[CLOSE])).await;
     assert_eq!((answer.status, &*answer.text()), (200, "hello"));
+    assert_eq!(answer.header("content-length"), Some("5"), "its body was all there, too");
     served.settles().await;
 }

@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         ("endurance", _) => cargo(&["run", "--release", "--locked", "--bin", "endurance"], rest),
         ("lifecycle", _) => cargo(&["run", "--release", "--locked", "--bin", "lifecycle-endurance"], rest),
         ("crash", _) => cargo(&["run", "--release", "--locked", "--bin", "crash"], rest),
-        ("node", _) => whole_nodes(rest),
+        ("node", _) => whole_nodes("node-cycles", rest),
         ("simulate", _) => match simulate::Seeds::parse(rest) {
             Ok(seeds) => simulate::run(seeds),
             Err(wrong) => return usage(&wrong),
@@ -81,16 +81,16 @@ fn check(run: fn(&Repository) -> Result<String, Vec<String>>) -> Result<ExitCode
     failure.map_or(Ok(ExitCode::SUCCESS), Err)
 }
 
-/// Builds the program and its trial in one go, so that both are of the same sources, and runs the trial on it.
-fn whole_nodes(rest: &[String]) -> Result<ExitCode, String> {
-    let build = ["build", "--release", "--locked", "--workspace", "--bin", "latent", "--bin", "node-cycles"];
+/// Builds the program and the `trial` of latent-bench in one go, so that both are of the same sources, and runs the trial on it.
+fn whole_nodes(trial: &str, rest: &[String]) -> Result<ExitCode, String> {
+    let build = ["build", "--release", "--locked", "--workspace", "--bin", "latent", "--bin", trial];
     let outcome = run(Command::new("cargo").args(build))?;
     if outcome != ExitCode::SUCCESS {
         return Ok(outcome);
     }
     let this = std::env::current_exe().map_err(|error| format!("cannot tell where this program is: {error}"))?;
     let target = this.ancestors().nth(2).ok_or("this program is not in a target directory")?;
-    run(Command::new(target.join("release/node-cycles")).args(rest))
+    run(Command::new(target.join("release").join(trial)).args(rest))
 }
 
 /// Runs cargo with `args -- rest` and passes its exit code on. No package is selected, so that features are those of the

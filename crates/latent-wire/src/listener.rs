@@ -9,6 +9,7 @@ mod config;
 mod connection;
 mod counters;
 mod socket;
+mod streams;
 
 use std::convert::Infallible;
 use std::io;

@@ -2,7 +2,7 @@
 //!
 //! Invariant: routes and grants are sorted and each is there once, whatever order and form they were written in.
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv6Net};
 use latent_core::http::{
     GRANT_NETWORKS_MAX, HOST_BYTES_MAX, HostPattern, HttpAuthentication, HttpIngress, HttpRoute, OUTGOING_GRANTS_MAX,
     OutgoingGrant, OutgoingScheme, ROUTE_PATH_BYTES_MAX, ROUTE_SEGMENTS_MAX, ROUTES_MAX, canonical_prefix,
@@ -109,13 +109,20 @@ fn networks(json: Json, path: &Path<'_>) -> Result<Box<[IpNet]>, ManifestError> 
     let networks = read::list(json, path, |json, path| {
         let text = read::text(json, path)?;
         let network: Option<IpNet> = text.parse().ok();
-        network.filter(|network| network.trunc() == *network).ok_or_else(|| {
-            let expected = "a network such as 10.0.0.0/8 or fd00::/8, with no bit set behind its prefix";
-            ManifestError::new(path, expected, Quoted(&text))
-        })
+        let expected = match network {
+            Some(IpNet::V6(v6)) if is_mapped(v6) => "an IPv4 network in its own form, such as 10.0.0.0/8",
+            Some(network) if network.trunc() == network => return Ok(network),
+            _ => "a network such as 10.0.0.0/8 or fd00::/8, with no bit set behind its prefix",
+        };
+        Err(ManifestError::new(path, expected, Quoted(&text)))
     })?;
     check_count(&networks, 0, GRANT_NETWORKS_MAX, path, format_args!("at most {GRANT_NETWORKS_MAX} networks"))?;
     sorted_once(networks, path, ToString::to_string)
+}
+
+/// Whether all addresses of `network` are IPv4 ones, mapped into IPv6. Nothing is ever asked for by such an address.
+fn is_mapped(network: Ipv6Net) -> bool {
+    network.prefix_len() >= 96 && network.network().to_ipv4_mapped().is_some()
 }
 
 fn check_count<T>(

@@ -114,6 +114,7 @@ fn what_is_no_grant_is_refused_where_it_stands() {
         (grant(json!({"path": "/"})), "$.outgoing[0]", "only the keys", "path"),
         (grant(json!({"networks": networks})), "$.outgoing[0].networks", "at most 16 networks", "17"),
         (grant(json!({"networks": ["10.0.0.1/8"]})), "$.outgoing[0].networks[0]", "no bit set", "10.0.0.1/8"),
+        (grant(json!({"networks": ["::ffff:10.0.0.0/104"]})), "$.outgoing[0].networks[0]", "in its own form", "::ffff"),
         (grant(json!({"networks": ["10.0.0.0"]})), "$.outgoing[0].networks[0]", "a network such as", "10.0.0.0"),
         (grant(json!({"networks": ["10.0.0.0/8", "10.0.0.0/8"]})), "$.outgoing[0].networks", "each once", "twice"),
         (twice, "$.outgoing", "each once", "https://a\" twice"),

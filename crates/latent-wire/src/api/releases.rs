@@ -1,7 +1,7 @@
 //! Components of a tenant: publish, look, delete.
 
 use bytes::{Bytes, BytesMut};
-use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest, TenantId};
+use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode, Sha256Digest};
 use latent_node::access::Role;
 use std::sync::Arc;
 use tokio::sync::OwnedSemaphorePermit;
@@ -17,7 +17,7 @@ use latent_catalog::PageBounds;
 /// A component on its way in, in one of the places for uploads. Dropping it stores nothing.
 #[must_use = "nothing is stored before it is finished"]
 pub struct PublishAdmission {
-    tenant: TenantId,
+    caller: CallContext,
     releases: Arc<dyn ReleaseStore>,
     place: OwnedSemaphorePermit,
     manifest: String,
@@ -70,7 +70,7 @@ impl Api {
         }
         let place = self.uploads.take().await?;
         Ok(PublishAdmission {
-            tenant: caller.tenant().clone(),
+            caller: caller.clone(),
             releases: Arc::clone(&self.ports.releases),
             place,
             manifest: head.manifest,
@@ -158,21 +158,22 @@ impl PublishAdmission {
     /// `invalid-argument` for fewer bytes than were announced; `corrupt-artifact`, detail
     /// `api.digest-mismatch`, for another digest than the expected one; then as the storage's. Nothing is stored then.
     pub async fn finish(self) -> Result<proto::PublishResponse, Refused> {
-        let Self { tenant, releases, place, manifest, expected, size, component, .. } = self;
+        let Self { caller, releases, place, manifest, expected, size, component, .. } = self;
         let found = wide(component.len());
         if let Some(size) = size.filter(|size| *size != found) {
             let expected = format_args!("the number of bytes that follow, of which {found} came where it says {size}");
             return Err(field::invalid("size", expected).into());
         }
         let manifest = if manifest.is_empty() { "{}".to_owned() } else { manifest };
-        let of = tenant.clone();
+        let tenant = caller.tenant().clone();
         let stored = blocking(place, move || {
             let component = component.as_slice();
             check_digest(component, expected)?;
             releases.publish(&tenant, manifest.as_bytes(), component)
         });
         let (view, created) = stored.await?;
-        tracing::info!(target: "latent::audit", tenant = %of, call = "Publish", what = %view.release.digest(), created);
+        let how = if created { "new" } else { "was there" };
+        caller.audit("Publish", format_args!("{}, {how}", view.release.digest()));
         Ok(proto::PublishResponse { release: Some(convert::release(&view)), created })
     }
 }

@@ -3,6 +3,7 @@
 //! Invariant: a connection without a request under way is closed in time, whatever its peer does.
 
 use std::convert::Infallible;
+use std::future::{Future as _, poll_fn};
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use http::{Request, Response, StatusCode, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use latent_core::Sha256Digest;
 use tokio::net::TcpStream;
@@ -26,6 +27,7 @@ use super::bodies::{Pace, RequestBody, ResponseBody};
 use super::config::ListenerConfig;
 use super::counters::{Counters, count};
 use super::socket::{Cut, Socket, Watched};
+use super::streams::Streams;
 use crate::api::{Arrival, Peer, headers};
 use crate::tls::Tls;
 
@@ -66,7 +68,8 @@ where
         let under_way = (activity.begin(now), cut);
         answer(request, (from, arrived), under_way, shared.config.request_bounds(), shared.service.clone())
     });
-    let builder = protocols(&shared.config);
+    let streams = Streams::default();
+    let builder = protocols(&shared.config, streams.clone());
     let mut connection = pin!(builder.serve_connection(io, service));
     let mut closing = shared.closing.clone();
     let mut said_farewell = false;
@@ -75,7 +78,10 @@ where
         let look_again = next_look(&activity, &shared.config, said_farewell);
         tokio::select! {
             // An error here is the peer's doing, and there is nobody left to tell.
-            _ended = connection.as_mut() => break,
+            _ended = poll_fn(|cx| {
+                streams.begin_turn();
+                connection.as_mut().poll(cx)
+            }) => break,
             _ = closing.wait_for(Option::is_some), if !said_farewell => {
                 connection.as_mut().graceful_shutdown();
                 said_farewell = true;
@@ -159,8 +165,8 @@ where
     Ok(response.map(|body| ResponseBody::of(body, cut, under_way)))
 }
 
-fn protocols(config: &ListenerConfig) -> auto::Builder<TokioExecutor> {
-    let mut builder = auto::Builder::new(TokioExecutor::new());
+fn protocols(config: &ListenerConfig, streams: Streams) -> auto::Builder<Streams> {
+    let mut builder = auto::Builder::new(streams);
     builder
         .http1()
         .timer(TokioTimer::new())

@@ -130,7 +130,8 @@ fn wasmtime(options: &Options, component: &Path) -> Result<Server, String> {
     Server::start("wasmtime serve", command.arg(&compiled), address, Some(home))
 }
 
-/// A node with its default limits, quotas and records, without the lines that `latent up` prints of each activation.
+/// A node with its default limits, quotas and records, without the lines that `latent up` prints of each activation. It is
+/// started again once its component is compiled: what is measured is serving, for either node.
 fn latent(options: &Options, component: &Path) -> Result<Server, String> {
     let home = tempfile::tempdir().map_err(|error| format!("no directory: {error}"))?;
     let address = free()?;
@@ -139,12 +140,9 @@ fn latent(options: &Options, component: &Path) -> Result<Server, String> {
          \"127.0.0.1:0\"\n[listeners.http]\naddress = \"{address}\"\n[pressure]\nsource = \"none\"\n[limits]\nfuel = \
          {FUEL}\nwall = \"{TIME_SECONDS}s\"\n[cells.standard]\nqueue = 256\n"
     );
-    let file = home.path().join("latent.toml");
+    let file = home.path().join(CONFIG);
     fs::write(&file, config).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
-    let mut serve = Command::new(&options.latent);
-    serve.args(["serve", "--config"]).arg(&file).env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
-    let child = serve.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    let child = child.map_err(|error| format!("cannot start {}: {error}", options.latent.display()))?;
+    let child = node(options, home.path())?;
     let mut server = Server { name: "latent", url: format!("http://{address}/"), child, home: Some(home) };
     until_it_listens(&mut server, address)?;
     let component = fs::canonicalize(component).map_err(|error| format!("{}: {error}", component.display()))?;
@@ -155,7 +153,21 @@ fn latent(options: &Options, component: &Path) -> Result<Server, String> {
         return Err(format!("latent does not deploy {}", component.display()));
     }
     server.until_it_answers(address)?;
+    let stopped = server.child.kill().and_then(|()| server.child.wait());
+    stopped.map_err(|error| format!("latent cannot be stopped: {error}"))?;
+    server.child = node(options, home_of(&server))?;
+    server.until_it_answers(address)?;
     Ok(server)
+}
+
+/// The configuration of a node, in its directory.
+const CONFIG: &str = "latent.toml";
+
+fn node(options: &Options, home: &Path) -> Result<Child, String> {
+    let mut serve = Command::new(&options.latent);
+    serve.args(["serve", "--config"]).arg(home.join(CONFIG)).env_remove("OTEL_EXPORTER_OTLP_ENDPOINT");
+    let child = serve.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    child.map_err(|error| format!("cannot start {}: {error}", options.latent.display()))
 }
 
 /// The directory of a server that has one; a client in it finds its node.

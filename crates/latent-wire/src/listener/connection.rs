@@ -78,9 +78,12 @@ where
         let look_again = next_look(&activity, &shared.config, said_farewell);
         tokio::select! {
             // An error here is the peer's doing, and there is nobody left to tell.
-            _ended = poll_fn(|cx| {
-                streams.begin_turn();
-                connection.as_mut().poll(cx)
+            // Each round after the first ends a stream, of which there are as many as were read.
+            _ended = poll_fn(|cx| loop {
+                let ended = connection.as_mut().poll(cx);
+                if ended.is_ready() || !streams.poll_own(cx) {
+                    return ended;
+                }
             }) => break,
             _ = closing.wait_for(Option::is_some), if !said_farewell => {
                 connection.as_mut().graceful_shutdown();

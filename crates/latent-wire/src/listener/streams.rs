@@ -1,31 +1,66 @@
 //! Who runs the streams of an HTTP/2 connection.
 //!
-//! Handing a stream to a task costs up to two changes of thread, more than a short call takes. So the first stream of each turn of
-//! a connection is begun where it arrived, and its answer leaves with that turn. What does not end at once, and every
-//! further stream of the turn, gets a task.
+//! Handing a stream to a task costs changes of thread, which take longer than a short call. So a connection runs one stream
+//! itself: the one that comes while it has none. Its answer is then written where it was made. Streams beside it get tasks of their
+//! own, and so does one that keeps the connection for long.
 //!
-//! Invariant: a stream is polled by its connection at most once, before anything else polls it; a panic ends its stream alone.
+//! Invariant: a panic ends its stream alone; a stream that is handed to a task is polled there again, so that no wake-up is lost.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Waker};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 
 use hyper::rt::Executor;
 
+/// How many times a connection polls its stream before a task does: once when it comes, once when its body has come, and some
+/// for what else wakes a connection. A guest that computes stays one tick of the engine each time.
+const POLLS_MAX: u8 = 4;
+
 /// The executor of one connection.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Streams {
-    /// Whether the turn has a stream of its own to begin. Written and read by the connection's task alone.
-    first: Arc<AtomicBool>,
+    own: Arc<Mutex<Option<Own>>>,
+}
+
+/// A stream that its connection runs.
+struct Own {
+    stream: Pin<Box<dyn Future<Output = ()> + Send>>,
+    polls: u8,
 }
 
 impl Streams {
-    /// Says that the connection is about to be polled.
-    pub(super) fn begin_turn(&self) {
-        self.first.store(true, Ordering::Relaxed);
+    /// Polls the connection's own stream, if it has one. Whether it has ended, so that there may be something to write.
+    pub(super) fn poll_own(&self, cx: &mut Context<'_>) -> bool {
+        let Some(own) = self.lock().take() else { return false };
+        // Unwinding drops the stream, which resets it, as the end of a task would.
+        match catch_unwind(AssertUnwindSafe(|| own.poll(cx))) {
+            Ok(Some(own)) if own.polls < POLLS_MAX => {
+                *self.lock() = Some(own);
+                false
+            }
+            Ok(Some(own)) => {
+                tokio::spawn(own.stream);
+                false
+            }
+            Ok(None) | Err(_) => true,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Own>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Own {
+    /// Itself, unless it has ended.
+    fn poll(mut self, cx: &mut Context<'_>) -> Option<Self> {
+        self.polls += 1;
+        match self.stream.as_mut().poll(cx) {
+            Poll::Ready(()) => None,
+            Poll::Pending => Some(self),
+        }
     }
 }
 
@@ -34,88 +69,15 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     fn execute(&self, stream: F) {
-        if !self.first.swap(false, Ordering::Relaxed) {
+        let mut own = self.lock();
+        if own.is_none() {
+            *own = Some(Own { stream: Box::pin(stream), polls: 0 });
+        } else {
+            drop(own);
             tokio::spawn(stream);
-            return;
-        }
-        // Unwinding drops the stream, which resets it, as the end of a task would.
-        if let Ok(Some(rest)) = catch_unwind(AssertUnwindSafe(|| begin(stream))) {
-            tokio::spawn(rest);
         }
     }
-}
-
-/// Polls `stream` for the first time, and returns it unless that was all. Its task polls it again, so nobody need be woken for it.
-fn begin<F: Future<Output = ()>>(stream: F) -> Option<Pin<Box<F>>> {
-    let mut stream = Box::pin(stream);
-    let ended = stream.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
-    (!ended).then_some(stream)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use tokio::sync::oneshot;
-
-    /// A future that says when it is polled, and ends with `gate`.
-    fn stream(polled: &Arc<AtomicBool>, gate: oneshot::Receiver<()>) -> impl Future<Output = ()> + Send + 'static {
-        let polled = Arc::clone(polled);
-        async move {
-            polled.store(true, Ordering::SeqCst);
-            let _opened = gate.await;
-        }
-    }
-
-    fn open() -> oneshot::Receiver<()> {
-        let (opener, gate) = oneshot::channel();
-        opener.send(()).unwrap();
-        gate
-    }
-
-    #[tokio::test]
-    async fn the_first_stream_of_a_turn_is_begun_in_it_and_the_second_gets_a_task() {
-        let streams = Streams::default();
-        let [first, second] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
-        streams.begin_turn();
-        streams.execute(stream(&first, open()));
-        streams.execute(stream(&second, open()));
-        assert_eq!([&first, &second].map(|polled| polled.load(Ordering::SeqCst)), [true, false]);
-        // This thread runs the task as soon as the test waits.
-        tokio::task::yield_now().await;
-        assert!(second.load(Ordering::SeqCst));
-        let third = Arc::new(AtomicBool::new(false));
-        streams.begin_turn();
-        streams.execute(stream(&third, open()));
-        assert!(third.load(Ordering::SeqCst));
-    }
-
-    #[tokio::test]
-    async fn a_stream_that_does_not_end_at_once_goes_on_in_a_task() {
-        let streams = Streams::default();
-        let (opener, gate) = oneshot::channel::<()>();
-        let (told, done) = oneshot::channel();
-        streams.begin_turn();
-        streams.execute(async move {
-            let opened = gate.await.is_ok();
-            told.send(opened).unwrap();
-        });
-        opener.send(()).unwrap();
-        assert_eq!(done.await, Ok(true));
-    }
-
-    #[tokio::test]
-    async fn a_panic_ends_its_stream_alone() {
-        let streams = Streams::default();
-        let (held, dropped) = oneshot::channel::<()>();
-        streams.begin_turn();
-        streams.execute(async move {
-            let _held = held;
-            panic!("a stream that fails");
-        });
-        assert!(dropped.await.is_err(), "what the stream held is gone");
-        let next = Arc::new(AtomicBool::new(false));
-        streams.begin_turn();
-        streams.execute(stream(&next, open()));
-        assert!(next.load(Ordering::SeqCst));
-    }
-}
+mod tests;

@@ -28,6 +28,7 @@ usage: cargo xtask COMMAND
   lifecycle [ARGS]   runs `lifecycle-endurance` of latent-bench, e.g. `cargo xtask lifecycle --drop-running`
   crash [ARGS]       runs `crash` of latent-bench, e.g. `cargo xtask crash --cycles 200`
   node [ARGS]        builds `latent` and runs `node-cycles` of latent-bench over it, e.g. `cargo xtask node --kill 200 --spin`
+  scale [--max N]    builds `latent` and runs `scale` of latent-bench over it: up to 100,000 dormant deployments on one node
   simulate [--seeds N] [--from S]
                      runs N seeds (2000), from seed S (0) on, of the simulation of latent-node
   bench [ARGS]       runs the activation bench of latent-bench";
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         ("lifecycle", _) => cargo(&["run", "--release", "--locked", "--bin", "lifecycle-endurance"], rest),
         ("crash", _) => cargo(&["run", "--release", "--locked", "--bin", "crash"], rest),
         ("node", _) => whole_nodes("node-cycles", rest),
+        ("scale", _) => whole_nodes("scale", rest),
         ("simulate", _) => match simulate::Seeds::parse(rest) {
             Ok(seeds) => simulate::run(seeds),
             Err(wrong) => return usage(&wrong),

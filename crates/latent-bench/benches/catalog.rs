@@ -2,11 +2,10 @@
 //!
 //! `cargo bench -p latent-bench --bench catalog`; `-- --short` for a quick look.
 
-use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use latent_bench::catalogs::{Call, Question, Spread};
+use latent_bench::catalogs::{Call, Spread, sample_resolve};
 use latent_bench::crash::Unread;
 use latent_bench::process::resident_bytes;
 use latent_bench::series::Series;
@@ -14,8 +13,6 @@ use latent_catalog::Catalog;
 use latent_storage::disk::UnsyncedDisk;
 use latent_storage::{Storage, StorageOptions};
 
-/// Resolutions that are timed together, because looking at the clock takes a good part of one.
-const BATCH: usize = 8;
 const SIZES: [usize; 3] = [100, 10_000, 100_000];
 
 /// One catalog under test, and what was measured of it.
@@ -36,18 +33,9 @@ impl Sized {
     }
 
     /// Resolves calls of deployments in an order without a pattern.
-    #[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
     fn sample_resolve(&mut self, calls: usize, seed: usize) {
-        let questions: Vec<_> =
-            (0..calls).map(|call| Question::about(scatter(call + seed) % self.deployments)).collect();
-        let call = Call::default();
-        for batch in questions.chunks_exact(BATCH) {
-            let started = Instant::now();
-            for question in batch {
-                black_box(question.resolve(&call, &self.catalog));
-            }
-            self.resolve.push(started.elapsed() / u32::try_from(BATCH).expect("it is small"));
-        }
+        let pin = || self.catalog.view();
+        self.resolve.extend(&sample_resolve(pin, &Call::default(), self.deployments, seed..seed + calls));
     }
 
     /// Applies one deployment more, and deletes it again.
@@ -68,11 +56,6 @@ impl Sized {
             self.catalog.delete(&delete).expect("it was applied");
         }
     }
-}
-
-/// A multiplicative step through the deployments, so that neighbours in time are no neighbours in memory.
-fn scatter(at: usize) -> usize {
-    at.wrapping_mul(2_654_435_761) >> 7
 }
 
 /// Opens a storage with as many deployments as the largest catalog has, several times. The files are in the page cache.

@@ -1,6 +1,9 @@
 //! Catalogs of any size for benches: many tenants, services with one deployment each, a thousand releases.
 
+use std::hint::black_box;
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::Instant;
 
 use latent_catalog::{
     Apply, CapsuleManifest, Catalog, CatalogLimits, CatalogView, DeploymentManifest, Release, RouteRequest,
@@ -13,10 +16,14 @@ use latent_core::{
 };
 use latent_storage::Storage;
 
+use crate::series::Series;
+
 /// Tenants over which deployments are spread.
 pub const TENANTS: usize = 100;
 /// Distinct releases that the deployments are of.
 pub const RELEASES: usize = 1_000;
+/// Resolutions that are timed together, because looking at the clock takes a good part of one.
+const BATCH: usize = 8;
 
 /// Releases, and what is deployed of them.
 pub struct Spread {
@@ -38,7 +45,18 @@ pub struct Call {
 
 impl Default for Call {
     fn default() -> Self {
-        Self { route: RouteName::new(DEFAULT_ROUTE).expect("a plain id"), target: target() }
+        Self::of(target())
+    }
+}
+
+impl Call {
+    /// A call of `target` by the default route.
+    ///
+    /// # Panics
+    /// Never: the route has a name.
+    #[must_use]
+    pub fn of(target: FunctionTarget) -> Self {
+        Self { route: RouteName::new(DEFAULT_ROUTE).expect("a plain id"), target }
     }
 }
 
@@ -124,18 +142,52 @@ impl Question {
         Self { tenant, service, activation_id: ActivationId::new(format!("activation-{at}")).expect("a plain id") }
     }
 
-    /// Pins the current view and resolves the call in it.
+    /// Resolves the call in `view`.
     ///
     /// # Panics
     /// When nothing serves it.
     #[must_use]
-    pub fn resolve(&self, call: &Call, catalog: &Catalog) -> ResolvedRevision {
+    pub fn resolve(&self, call: &Call, view: &CatalogView) -> ResolvedRevision {
         let (Self { tenant, service, activation_id }, Call { route, target }) = (self, call);
-        catalog.view().resolve(&RouteRequest { tenant, service, route, target, activation_id }).expect("it is deployed")
+        view.resolve(&RouteRequest { tenant, service, route, target, activation_id }).expect("it is deployed")
     }
 }
 
-fn names(at: usize) -> (TenantId, ServiceName) {
+/// Times `calls` resolutions among `deployments`, in an order without a pattern, each with a pin of the view before it.
+///
+/// # Panics
+/// When nothing serves one of them.
+#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+pub fn sample_resolve(
+    pin: impl Fn() -> Arc<CatalogView>,
+    call: &Call,
+    deployments: usize,
+    calls: Range<usize>,
+) -> Series {
+    let questions: Vec<_> = calls.map(|at| Question::about(scatter(at) % deployments)).collect();
+    let mut series = Series::default();
+    for batch in questions.chunks_exact(BATCH) {
+        let started = Instant::now();
+        for question in batch {
+            black_box(question.resolve(call, &pin()));
+        }
+        series.push(started.elapsed() / u32::try_from(BATCH).expect("it is small"));
+    }
+    series
+}
+
+/// A multiplicative step through the deployments, so that neighbours in time are no neighbours in memory.
+#[must_use]
+pub fn scatter(at: usize) -> usize {
+    at.wrapping_mul(2_654_435_761) >> 7
+}
+
+/// Whose deployment `at` is, and of which service.
+///
+/// # Panics
+/// Never: both are plain ids.
+#[must_use]
+pub fn names(at: usize) -> (TenantId, ServiceName) {
     let tenant = TenantId::new(format!("tenant-{:03}", at % TENANTS)).expect("a plain id");
     (tenant, ServiceName::new(format!("service-{at:06}")).expect("a plain id"))
 }

@@ -7,12 +7,12 @@ mod change;
 mod descriptors;
 mod disk;
 mod faults;
-mod fixtures;
+pub(crate) mod fixtures;
 mod kill;
 mod load;
 mod memory;
 mod mount;
-mod program;
+pub(crate) mod program;
 mod shared;
 mod spin;
 mod term;
@@ -40,6 +40,22 @@ pub struct Options {
     pub faults: bool,
     /// What the changes and the moments of signals follow from.
     pub seed: u64,
+}
+
+/// The program `latent`: the one that was `named`, otherwise the one beside this program.
+///
+/// # Errors
+/// When it is not there.
+pub fn find_program(named: Option<PathBuf>) -> io::Result<PathBuf> {
+    let program = match named {
+        Some(program) => program,
+        None => std::env::current_exe()?.with_file_name("latent"),
+    };
+    if !program.is_file() {
+        let wrong = format!("{} is not there: build it, or name it with --node", program.display());
+        return Err(io::Error::new(io::ErrorKind::NotFound, wrong));
+    }
+    Ok(program)
 }
 
 /// Runs the trials one after the other, each on fresh directories; prints a line for each failure and one with the figures

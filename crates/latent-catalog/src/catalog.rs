@@ -20,25 +20,56 @@ pub struct Catalog {
     writing: Mutex<Policies>,
 }
 
-/// A change that has been decided on one view and is not seen yet. Dropping it forgets the change.
-#[derive(Debug)]
-#[must_use = "a staged change is seen by nobody until it is published"]
-pub struct Staged<T> {
+/// Changes that have been decided one after the other, from one view on, and are not seen yet. Dropping them forgets them.
+#[derive(Debug, Clone)]
+#[must_use = "staged changes are seen by nobody until they are published"]
+pub struct Staged<'c> {
+    catalog: &'c Catalog,
     base: u64,
     next: Arc<CatalogView>,
-    outcome: T,
 }
 
-impl<T> Staged<T> {
-    /// What the change comes to once it is published, to be written down before.
-    pub fn outcome(&self) -> &T {
-        &self.outcome
-    }
-
+impl Staged<'_> {
     /// The generation that the catalog will have.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.next.generation()
+    }
+
+    /// Decides an apply after the changes before it, without showing it, so that it can be written down first.
+    ///
+    /// # Errors
+    /// [`ChangeRefusal`], as [`Catalog::apply`] would answer; then this change is not among those staged.
+    pub fn apply(&mut self, apply: Apply) -> Result<Applied, ChangeRefusal> {
+        let (next, applied) = self.next.applied(apply, &mut self.catalog.write())?;
+        self.next = Arc::new(next);
+        Ok(applied)
+    }
+
+    /// Decides a delete after the changes before it, without showing it, so that it can be written down first.
+    ///
+    /// # Errors
+    /// [`ChangeRefusal`], as [`Catalog::delete`] would answer; then this change is not among those staged.
+    pub fn delete(&mut self, delete: &Delete) -> Result<Deleted, ChangeRefusal> {
+        let (next, deleted) = self.next.deleted(delete)?;
+        self.next = Arc::new(next);
+        Ok(deleted)
+    }
+
+    /// Shows all of them together to every later pin.
+    ///
+    /// # Errors
+    /// [`ChangeRefusal::Overtaken`] when another change was published since. One owner who stages, writes down and
+    /// publishes in turn never meets it.
+    pub fn publish(self) -> Result<(), ChangeRefusal> {
+        let Self { catalog, base, next } = self;
+        let policies = catalog.write();
+        let found = catalog.current.load().generation();
+        if found != base {
+            return Err(ChangeRefusal::Overtaken { staged_on: base, found });
+        }
+        catalog.swap(next, policies);
+        Ok(())
     }
 }
 
@@ -78,40 +109,10 @@ impl Catalog {
         Ok(outcome)
     }
 
-    /// Decides an apply without showing it, so that it can be written down first.
-    ///
-    /// # Errors
-    /// [`ChangeRefusal`], as [`apply`](Self::apply) would answer.
-    pub fn stage_apply(&self, apply: Apply) -> Result<Staged<Applied>, ChangeRefusal> {
-        let mut policies = self.write();
-        let base = self.view();
-        let (next, outcome) = base.applied(apply, &mut policies)?;
-        Ok(Staged { base: base.generation(), next: Arc::new(next), outcome })
-    }
-
-    /// Decides a delete without showing it, so that it can be written down first.
-    ///
-    /// # Errors
-    /// [`ChangeRefusal`], as [`delete`](Self::delete) would answer.
-    pub fn stage_delete(&self, delete: &Delete) -> Result<Staged<Deleted>, ChangeRefusal> {
-        let base = self.view();
-        let (next, outcome) = base.deleted(delete)?;
-        Ok(Staged { base: base.generation(), next: Arc::new(next), outcome })
-    }
-
-    /// Shows a staged change to every later pin.
-    ///
-    /// # Errors
-    /// [`ChangeRefusal::Overtaken`] when another change was published since. One owner who stages, writes down and
-    /// publishes in turn never meets it.
-    pub fn publish<T>(&self, staged: Staged<T>) -> Result<T, ChangeRefusal> {
-        let policies = self.write();
-        let found = self.current.load().generation();
-        if found != staged.base {
-            return Err(ChangeRefusal::Overtaken { staged_on: staged.base, found });
-        }
-        self.swap(staged.next, policies);
-        Ok(staged.outcome)
+    /// A place for changes to the current view, with none yet.
+    pub fn stage(&self) -> Staged<'_> {
+        let view = self.view();
+        Staged { catalog: self, base: view.generation(), next: view }
     }
 
     fn write(&self) -> MutexGuard<'_, Policies> {

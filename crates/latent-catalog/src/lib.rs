@@ -13,8 +13,8 @@
 //!   there are.
 //! - **Selection is a pure function.** The same key on the same view always leads to the same revision ([`select`]).
 //!
-//! This crate decides and remembers nothing on disk. Whoever makes changes durable stages a change
-//! ([`Catalog::stage_apply`]), writes it down, and publishes it; [`CatalogView::restore`] builds a view from what was written.
+//! This crate decides and remembers nothing on disk. Whoever makes changes durable stages them
+//! ([`Catalog::stage`]), writes them down, and publishes them; [`CatalogView::restore`] builds a view from what was written.
 //!
 //! Specification: `activation-lifecycle.md`, "Resolution and lifecycle"; reference, sections 1 and 3.
 

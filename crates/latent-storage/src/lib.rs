@@ -19,7 +19,7 @@
 //!   the database. A change to deployments is decided on a view, committed, and only then shown. A stop anywhere leaves the
 //!   state before or the state after, and perhaps a file that nobody owns, which [`Storage::collect`] removes.
 //! - **Failed is not done.** When a commit fails, the database is closed and opened again, by itself; should the change be in
-//!   it nevertheless, it is taken out before anything else is written. So a full disk costs the change that met it and nothing else.
+//!   it nevertheless, it is taken out before anything else is written. So a full disk costs the changes that met it and nothing else.
 //! - **Damage is noticed.** Components are hashed whenever they are read. Every record of the database has a fingerprint, the
 //!   summary has the sum of all of them, and `latest` says how far the database must have come. The database's own page
 //!   checksums are verified at the start too; alone they would miss a header that leads back to an earlier state.
@@ -28,7 +28,8 @@
 //! - **Tenants see their own.** Each uploads its own bytes, even if they are there already, and is charged for them; the
 //!   work done, the errors and the quota are the same whether or not another tenant has the component.
 //!
-//! One lock is held by whoever changes something, across the disk's work; readers never meet it. All effects on files go
+//! One lock is held by whoever changes something, across the disk's work; readers never meet it. Changes to deployments that
+//! come meanwhile are written by one transaction after it. All effects on files go
 //! through the port [`disk`]. Secrets are no part of it: a [`SecretDirectory`] reads them where their operator put them. Nothing here knows an engine: what a component exports is read by a
 //! [`ComponentInspector`](latent_executor::ComponentInspector).
 //!

@@ -1,13 +1,14 @@
 //! The storage: one directory, its database, and what both hold, in memory.
 //!
 //! Invariant: what readers see was committed before they see it. Changes take turns at one lock, held across the
-//! disk's work; readers never meet it.
+//! disk's work; readers never meet it. Changes to deployments that come meanwhile are then made together.
 
 mod collect;
 mod deploy;
 mod documents;
 mod publish;
 mod question;
+mod turns;
 
 use std::fmt;
 use std::path::Path;
@@ -24,6 +25,8 @@ use crate::limits::{StorageLimits, StorageOptions};
 use crate::records::Contents;
 use crate::refusal::Refusal;
 use crate::writer::Writer;
+use deploy::{Change, Done};
+use turns::Turns;
 
 pub use collect::Collected;
 pub use documents::{DOCUMENT_NAME_BYTES_MAX, DocumentEdit};
@@ -40,6 +43,8 @@ pub struct Storage {
     catalog: Arc<Catalog>,
     index: RwLock<Index>,
     writer: Mutex<Writer>,
+    /// Changes to deployments on their way to the writer.
+    turns: Turns<Change, Result<Done, PlatformError>>,
     /// Shared by backups, and held alone by whoever removes component files.
     copying: RwLock<()>,
 }
@@ -77,6 +82,7 @@ impl Storage {
             catalog: Arc::new(Catalog::new(view)),
             index: RwLock::new(index),
             writer: Mutex::new(writer),
+            turns: Turns::default(),
             copying: RwLock::default(),
         })
     }

@@ -174,7 +174,15 @@ impl Served {
     /// # Errors
     /// When the token is none.
     pub fn client(&self) -> Result<Client, String> {
-        let token = Token::parse(&self.token).map_err(|wrong| format!("the node's credential: {wrong}"))?;
+        self.client_of(&self.token)
+    }
+
+    /// A client of this node for whoever has `token`, with connections of its own.
+    ///
+    /// # Errors
+    /// When the token is none.
+    pub fn client_of(&self, token: &str) -> Result<Client, String> {
+        let token = Token::parse(token).map_err(|wrong| format!("a credential of the node: {wrong}"))?;
         let target = Target {
             invoke: format!("http://{}", self.invoke),
             control: format!("http://{}", self.control),

@@ -116,25 +116,45 @@ fn full_services_and_catalogs_refuse_more_but_replace_and_delete() {
 #[test]
 fn a_staged_change_is_seen_once_it_is_published() {
     let catalog = empty();
-    let staged = catalog.stage_apply(expecting(0)).unwrap();
-    assert_eq!((staged.generation(), staged.outcome().deployment.generation()), (1, 1));
+    let mut staged = catalog.stage();
+    let applied = staged.apply(expecting(0)).unwrap();
+    assert_eq!((staged.generation(), applied.deployment.generation()), (1, 1));
     assert!(catalog.view().is_empty(), "nobody sees it yet");
-    catalog.publish(staged).unwrap();
+    staged.publish().unwrap();
     assert_eq!(catalog.view().len(), 1);
-    let staged = catalog.stage_delete(&delete_of("acme", "text", "blue")).unwrap();
+    let mut staged = catalog.stage();
+    staged.delete(&delete_of("acme", "text", "blue")).unwrap();
     drop(staged);
     assert_eq!(catalog.view().generation(), 1, "a dropped one is forgotten");
-    let staged = catalog.stage_delete(&delete_of("acme", "text", "blue")).unwrap();
-    assert_eq!(catalog.publish(staged).unwrap().generation, 2);
+    let mut staged = catalog.stage();
+    assert_eq!(staged.delete(&delete_of("acme", "text", "blue")).unwrap().generation, 2);
+    staged.publish().unwrap();
     assert!(catalog.view().is_empty());
+}
+
+#[test]
+fn changes_that_are_staged_together_are_decided_in_turn_and_seen_together() {
+    let catalog = empty();
+    let mut staged = catalog.stage();
+    let first = staged.apply(expecting(0)).unwrap().deployment;
+    let conflict = staged.apply(expecting(0)).unwrap_err();
+    assert!(matches!(conflict, ChangeRefusal::GenerationConflict { expected: 0, found: 1, .. }), "{conflict}");
+    assert_eq!(staged.generation(), 1, "a refused one is not among them");
+    let second = staged.apply(expecting(1)).unwrap();
+    assert_eq!(second.replaced.map(|replaced| replaced.generation()), Some(first.generation()));
+    staged.apply(apply_of(manifest("acme", "other", "blue"), plain())).unwrap();
+    assert!(catalog.view().is_empty());
+    staged.publish().unwrap();
+    assert_eq!((catalog.view().len(), catalog.view().generation()), (2, 3));
 }
 
 #[test]
 fn a_staged_change_that_was_overtaken_is_refused() {
     let catalog = empty();
-    let staged = catalog.stage_apply(expecting(0)).unwrap();
+    let mut staged = catalog.stage();
+    staged.apply(expecting(0)).unwrap();
     catalog.apply(apply_of(manifest("acme", "other", "blue"), plain())).unwrap();
-    let refusal = catalog.publish(staged).unwrap_err();
+    let refusal = staged.publish().unwrap_err();
     assert_eq!(refusal, ChangeRefusal::Overtaken { staged_on: 0, found: 1 });
     let error = PlatformError::from(refusal);
     assert!(error.is_retryable() && error.code() == PlatformErrorCode::StateConflict);

@@ -58,9 +58,10 @@ fn look(catalog: &Catalog, last: u64) -> u64 {
 fn a_reader_reads_on_while_a_change_is_being_written_down() {
     let catalog = empty();
     catalog.apply(apply_of(numbered(1), plain())).unwrap();
-    let staged = catalog.stage_apply(apply_of(numbered(2), plain())).unwrap();
+    let mut staged = catalog.stage();
+    staged.apply(apply_of(numbered(2), plain())).unwrap();
     assert_eq!(look(&catalog, 0), 1);
-    catalog.publish(staged).unwrap();
+    staged.publish().unwrap();
     assert_eq!(look(&catalog, 1), 2);
 }
 

@@ -1,5 +1,7 @@
 //! Many callers at once, on a real directory.
 
+use std::collections::BTreeSet;
+use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 
@@ -7,7 +9,8 @@ use latent_core::PlatformErrorCode;
 use latent_executor::ArtifactRepository as _;
 use latent_storage::Storage;
 
-use crate::support::{apply, component, digest, held, options, publish, tenant};
+use crate::disk::{Fault, Survival};
+use crate::support::{apply, component, digest, fresh, held, open, options, publish, tenant};
 
 const CALLERS: usize = 64;
 
@@ -144,4 +147,49 @@ fn readers_see_whole_changes_while_writers_go_on() {
         }
     });
     held(&storage);
+}
+
+/// The ids of acme's deployments.
+fn deployed(storage: &Storage) -> BTreeSet<String> {
+    held(storage).deployments.into_keys().map(|(_, _, id)| id).collect()
+}
+
+#[test]
+fn of_callers_at_once_exactly_those_that_were_answered_have_their_deployment_when_the_disk_fails() {
+    const AT_ONCE: usize = 8;
+    let (disk, storage) = fresh();
+    publish(&storage, "acme", "one").expect("it is published");
+    drop(storage);
+    let (mut failures, mut is_over) = (0, false);
+    for at in (1..).take_while(|at| *at < 2000) {
+        let failing = disk.copy();
+        let storage = open(&failing).expect("the furnished storage opens");
+        failing.watch(Some(Fault::FailOnce { at, kind: io::ErrorKind::Other }));
+        let barrier = Barrier::new(AT_ONCE);
+        let answered: BTreeSet<String> = std::thread::scope(|scope| {
+            let caller = |caller: usize| {
+                let (barrier, storage) = (&barrier, &storage);
+                scope.spawn(move || {
+                    let id = format!("d{caller}");
+                    barrier.wait();
+                    apply(storage, "acme", &id, "one").is_ok().then_some(id)
+                })
+            };
+            let callers: Vec<_> = (0..AT_ONCE).map(caller).collect();
+            callers.into_iter().filter_map(|caller| caller.join().expect("no caller panics")).collect()
+        });
+        failures += AT_ONCE - answered.len();
+        is_over = failing.steps() < at;
+        failing.mend();
+        assert_eq!(deployed(&storage), answered, "step {at}");
+        drop(storage);
+        for left in [failing.after(Survival::Synced), failing] {
+            let reopened = open(&left).unwrap_or_else(|error| panic!("step {at}: {error}"));
+            assert_eq!(deployed(&reopened), answered, "step {at}: after a restart");
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(is_over && failures > 0, "{failures} failures");
 }

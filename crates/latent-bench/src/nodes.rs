@@ -7,16 +7,17 @@ mod change;
 mod descriptors;
 mod disk;
 mod faults;
-mod fixtures;
+pub(crate) mod fixtures;
 mod kill;
 mod load;
 mod memory;
 mod mount;
-mod program;
+pub(crate) mod program;
 mod shared;
 mod spin;
+pub(crate) mod tenants;
 mod term;
-mod verdict;
+pub(crate) mod verdict;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -73,4 +74,20 @@ fn end(trial: &Trial, out: &mut impl Write) -> io::Result<bool> {
     writeln!(out, "{trial}")?;
     out.flush()?;
     Ok(trial.passed())
+}
+
+/// The program whose nodes are tried: the one that was named, or `latent` beside this one.
+///
+/// # Errors
+/// When it is not there.
+pub fn program_at(named: Option<PathBuf>) -> io::Result<PathBuf> {
+    let program = match named {
+        Some(program) => program,
+        None => std::env::current_exe()?.with_file_name("latent"),
+    };
+    if program.is_file() {
+        return Ok(program);
+    }
+    let wrong = format!("{} is not there: build it, or name it with --node", program.display());
+    Err(io::Error::new(io::ErrorKind::NotFound, wrong))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use latent_bench::nodes::{Options, run};
+use latent_bench::nodes::{Options, program_at, run};
 
 /// Tries `latent serve` from outside, and says what came of it. Without a trial named, all of them.
 #[derive(Debug, Parser)]
@@ -47,13 +47,6 @@ fn options(arguments: Arguments) -> io::Result<Options> {
     if kill == 0 && term == 0 && !spin && !faults {
         (kill, term, spin, faults) = (200, 200, true, true);
     }
-    let program = match node {
-        Some(program) => program,
-        None => std::env::current_exe()?.with_file_name("latent"),
-    };
-    if !program.is_file() {
-        let wrong = format!("{} is not there: build it, or name it with --node", program.display());
-        return Err(io::Error::new(io::ErrorKind::NotFound, wrong));
-    }
+    let program = program_at(node)?;
     Ok(Options { program, kill, term, spin, faults, seed })
 }

@@ -29,6 +29,8 @@ usage: cargo xtask COMMAND
   crash [ARGS]       runs `crash` of latent-bench, e.g. `cargo xtask crash --cycles 200`
   node [ARGS]        builds `latent` and runs `node-cycles` of latent-bench over it, e.g. `cargo xtask node --kill 200 --spin`
   scale [--max N]    builds `latent` and runs `scale` of latent-bench over it: up to 100,000 dormant deployments on one node
+  fairness [ARGS]    builds `latent` and runs `fairness` of latent-bench over it, e.g. `cargo xtask fairness --seconds 5`
+  soak [ARGS]        builds `latent` and runs `soak` of latent-bench over it, e.g. `cargo xtask soak --calls 20000`
   simulate [--seeds N] [--from S]
                      runs N seeds (2000), from seed S (0) on, of the simulation of latent-node
   bench [ARGS]       runs the activation bench of latent-bench";
@@ -54,6 +56,8 @@ fn main() -> ExitCode {
         ("crash", _) => cargo(&["run", "--release", "--locked", "--bin", "crash"], rest),
         ("node", _) => whole_nodes("node-cycles", rest),
         ("scale", _) => whole_nodes("scale", rest),
+        ("fairness", _) => whole_nodes("fairness", rest),
+        ("soak", _) => whole_nodes("soak", rest),
         ("simulate", _) => match simulate::Seeds::parse(rest) {
             Ok(seeds) => simulate::run(seeds),
             Err(wrong) => return usage(&wrong),

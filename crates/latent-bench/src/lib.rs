@@ -4,14 +4,16 @@
 //! [`bare`] is the floor: the very same engine settings, fuel, epochs and a limiter, and nothing else. [`node`] is the
 //! runner over the pool, [`lifecycle`] the whole way through the manager. [`subjects`] are called and [`series`] takes
 //! the samples. [`endurance`] runs the runner for long and looks at what is left, [`lives`] does so with the manager and
-//! its supervisor, [`crash`] with a storage whose owner is killed, [`nodes`] with whole nodes, from outside. [`scale`] fills
-//! a node with dormant services, [`catalogs`] makes catalogs of any size, [`wire`] calls servers over loopback, and [`web`] compares HTTP services as whole processes.
+//! its supervisor, [`crash`] with a storage whose owner is killed, [`nodes`] with whole nodes, from outside. [`scale`] fills a node
+//! with dormant services, [`fairness`] puts hostile tenants on one, and [`soak`] calls one for long. [`catalogs`] makes catalogs
+//! of any size, [`wire`] calls servers over loopback, and [`web`] compares HTTP services as whole processes.
 
 pub mod allocations;
 pub mod bare;
 pub mod catalogs;
 pub mod crash;
 pub mod endurance;
+pub mod fairness;
 pub mod lifecycle;
 pub mod lives;
 pub mod node;
@@ -19,6 +21,7 @@ pub mod nodes;
 pub mod process;
 pub mod scale;
 pub mod series;
+pub mod soak;
 pub mod subjects;
 pub mod web;
 pub mod wire;

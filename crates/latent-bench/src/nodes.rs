@@ -15,8 +15,9 @@ mod mount;
 pub(crate) mod program;
 mod shared;
 mod spin;
+pub(crate) mod tenants;
 mod term;
-mod verdict;
+pub(crate) mod verdict;
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -40,22 +41,6 @@ pub struct Options {
     pub faults: bool,
     /// What the changes and the moments of signals follow from.
     pub seed: u64,
-}
-
-/// The program `latent`: the one that was `named`, otherwise the one beside this program.
-///
-/// # Errors
-/// When it is not there.
-pub fn find_program(named: Option<PathBuf>) -> io::Result<PathBuf> {
-    let program = match named {
-        Some(program) => program,
-        None => std::env::current_exe()?.with_file_name("latent"),
-    };
-    if !program.is_file() {
-        let wrong = format!("{} is not there: build it, or name it with --node", program.display());
-        return Err(io::Error::new(io::ErrorKind::NotFound, wrong));
-    }
-    Ok(program)
 }
 
 /// Runs the trials one after the other, each on fresh directories; prints a line for each failure and one with the figures
@@ -89,4 +74,20 @@ fn end(trial: &Trial, out: &mut impl Write) -> io::Result<bool> {
     writeln!(out, "{trial}")?;
     out.flush()?;
     Ok(trial.passed())
+}
+
+/// The program whose nodes are tried: the one that was named, or `latent` beside this one.
+///
+/// # Errors
+/// When it is not there.
+pub fn program_at(named: Option<PathBuf>) -> io::Result<PathBuf> {
+    let program = match named {
+        Some(program) => program,
+        None => std::env::current_exe()?.with_file_name("latent"),
+    };
+    if program.is_file() {
+        return Ok(program);
+    }
+    let wrong = format!("{} is not there: build it, or name it with --node", program.display());
+    Err(io::Error::new(io::ErrorKind::NotFound, wrong))
 }

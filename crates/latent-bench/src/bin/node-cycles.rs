@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use latent_bench::nodes::{Options, find_program, run};
+use latent_bench::nodes::{Options, program_at, run};
 
 /// Tries `latent serve` from outside, and says what came of it. Without a trial named, all of them.
 #[derive(Debug, Parser)]
@@ -47,6 +47,6 @@ fn options(arguments: Arguments) -> io::Result<Options> {
     if kill == 0 && term == 0 && !spin && !faults {
         (kill, term, spin, faults) = (200, 200, true, true);
     }
-    let program = find_program(node)?;
+    let program = program_at(node)?;
     Ok(Options { program, kill, term, spin, faults, seed })
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use latent_bench::nodes::find_program;
+use latent_bench::nodes::program_at;
 use latent_bench::scale::{Options, run};
 
 /// Fills a node with 100, 1,000, 10,000 and 100,000 deployments and measures what each costs that nobody calls.
@@ -21,7 +21,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let Arguments { max, node } = Arguments::parse();
-    let done = find_program(node).and_then(|program| run(&Options { program, max }, &mut io::stdout().lock()));
+    let done = program_at(node).and_then(|program| run(&Options { program, max }, &mut io::stdout().lock()));
     match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,

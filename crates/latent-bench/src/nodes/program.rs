@@ -17,6 +17,8 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
+use crate::process::Process;
+
 /// After this a node that says nothing, or does not end, is a deadlock.
 const WATCHDOG: Duration = Duration::from_secs(20);
 /// What is kept of what a node says to standard error, in bytes.
@@ -84,7 +86,7 @@ impl Home {
         let [invoke, control, http, ready] = lines.as_slice() else { return served.ended().await.map(Err) };
         served.invoke = address(invoke, "invoke ")?;
         served.control = address(control, "control ")?;
-        address(http, "http ")?;
+        served.http = address(http, "http ")?;
         if ready != "ready" {
             return Err(format!("the node said {ready:?} instead of being ready"));
         }
@@ -129,6 +131,8 @@ pub struct Served {
     pub invoke: SocketAddr,
     /// The other one.
     pub control: SocketAddr,
+    /// The one that takes requests for components.
+    pub http: SocketAddr,
     token: String,
     lines: mpsc::Receiver<String>,
     end: Option<oneshot::Receiver<(io::Result<ExitStatus>, Instant)>>,
@@ -161,7 +165,16 @@ impl Served {
             let status = child.wait();
             let _nobody_asks = done.send((status, Instant::now()));
         });
-        Self { id, invoke: nowhere, control: nowhere, token: String::new(), lines, end: Some(end), stderr }
+        Self {
+            id,
+            invoke: nowhere,
+            control: nowhere,
+            http: nowhere,
+            token: String::new(),
+            lines,
+            end: Some(end),
+            stderr,
+        }
     }
 
     /// The next line of standard output; `None` at its end, and when none comes.
@@ -174,23 +187,20 @@ impl Served {
     /// # Errors
     /// When the token is none.
     pub fn client(&self) -> Result<Client, String> {
-        self.client_of(&self.token)
+        client([self.invoke, self.control], &self.token)
     }
 
-    /// A client of this node for whoever has `token`, with connections of its own.
+    /// A client that shows another token than the one that the node made for its operator.
     ///
     /// # Errors
     /// When the token is none.
-    pub fn client_of(&self, token: &str) -> Result<Client, String> {
-        let token = Token::parse(token).map_err(|wrong| format!("a credential of the node: {wrong}"))?;
-        let target = Target {
-            invoke: format!("http://{}", self.invoke),
-            control: format!("http://{}", self.control),
-            token: Some(token),
-            tls: Tls::default(),
-            connect_timeout: CONNECT_TIMEOUT,
-        };
-        Client::connect(target).map_err(|bad| format!("{bad:?}"))
+    pub fn client_with(&self, token: &str) -> Result<Client, String> {
+        client([self.invoke, self.control], token)
+    }
+
+    /// What the system says of its process.
+    pub fn process(&self) -> Process {
+        Process::of(self.id.as_raw_nonzero().get().cast_unsigned())
     }
 
     /// Asks for `/healthz` over a connection of its own.
@@ -198,15 +208,7 @@ impl Served {
     /// # Errors
     /// Whatever is not the status 200.
     pub async fn healthz(&self) -> Result<(), String> {
-        let ask = async {
-            let mut stream = TcpStream::connect(self.control).await?;
-            stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: node\r\nconnection: close\r\n\r\n").await?;
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).await?;
-            Ok::<_, io::Error>(answer)
-        };
-        let answer = ask.await.map_err(|error| format!("/healthz: {error}"))?;
-        if answer.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(format!("/healthz answered {answer:?}")) }
+        healthz(self.control).await
     }
 
     /// Sends a signal. One that has ended does not get it.
@@ -240,6 +242,38 @@ impl Drop for Served {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
     }
+}
+
+/// A client of the listeners *invoke* and *control*, with connections of its own.
+///
+/// # Errors
+/// When the token is none.
+pub fn client([invoke, control]: [SocketAddr; 2], token: &str) -> Result<Client, String> {
+    let token = Token::parse(token).map_err(|wrong| format!("the credential for {invoke}: {wrong}"))?;
+    let target = Target {
+        invoke: format!("http://{invoke}"),
+        control: format!("http://{control}"),
+        token: Some(token),
+        tls: Tls::default(),
+        connect_timeout: CONNECT_TIMEOUT,
+    };
+    Client::connect(target).map_err(|bad| format!("{bad:?}"))
+}
+
+/// Asks the listener *control* for `/healthz`, over a connection of its own.
+///
+/// # Errors
+/// Whatever is not the status 200.
+pub async fn healthz(control: SocketAddr) -> Result<(), String> {
+    let ask = async {
+        let mut stream = TcpStream::connect(control).await?;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: node\r\nconnection: close\r\n\r\n").await?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await?;
+        Ok::<_, io::Error>(answer)
+    };
+    let answer = ask.await.map_err(|error| format!("/healthz: {error}"))?;
+    if answer.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(format!("/healthz answered {answer:?}")) }
 }
 
 fn pass_on(out: ChildStdout, said: &mpsc::Sender<String>) {

@@ -73,6 +73,11 @@ impl Times {
         self.0.push(time);
     }
 
+    /// Adds others.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()

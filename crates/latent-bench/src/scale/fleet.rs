@@ -170,7 +170,7 @@ impl Fleet {
     /// # Errors
     /// None for tokens that the node gave.
     pub fn connect(&mut self) -> Result<(), String> {
-        self.clients = self.tokens.iter().map(|token| self.served.client_of(token)).collect::<Result<_, _>>()?;
+        self.clients = self.tokens.iter().map(|token| self.served.client_with(token)).collect::<Result<_, _>>()?;
         Ok(())
     }
 }

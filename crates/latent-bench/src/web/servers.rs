@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use super::Options;
+use crate::process::Process;
 
 /// After this a server that does not answer is taken to be broken. Components of scripting languages take a while to
 /// compile.
@@ -47,12 +48,7 @@ impl Server {
     /// # Errors
     /// When it is gone.
     pub fn processor_time(&self) -> Result<Duration, String> {
-        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).map_err(|error| self.gone(&error))?;
-        let nanos = tasks.flatten().filter_map(|task| {
-            let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-            text.split(' ').next()?.parse::<u64>().ok()
-        });
-        Ok(Duration::from_nanos(nanos.sum()))
+        Process::of(self.child.id()).processor_time().map_err(|error| self.gone(&error))
     }
 
     /// The most memory that it has had resident, in bytes.

@@ -1,0 +1,101 @@
+//! How much later than alone a victim's call may end: what the scheduler and the turns of guests promise together. Pure.
+//!
+//! Invariant: the bound follows from the sizes of the node and of the load alone, except for how many calls of the victim were
+//! under way at once.
+
+use std::time::Duration;
+
+use super::kind::{DEADLINE, JOB, Kind, TICK};
+
+/// What the node was given.
+#[derive(Debug, Clone, Copy)]
+pub struct Sizes {
+    /// Cells.
+    pub cells: usize,
+    /// Threads that run guests.
+    pub workers: usize,
+}
+
+/// How much later a call may end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bound {
+    /// Until it has a cell: its tenant's turn comes after one grant of each other tenant.
+    pub cell: Duration,
+    /// Until the guests beside it have had their turns on the processor, as often as it needs one itself.
+    pub processor: Duration,
+}
+
+impl Bound {
+    /// Both.
+    pub fn total(&self) -> Duration {
+        self.cell + self.processor
+    }
+}
+
+/// The bound for a call that computes for `work` beside tenants of these kinds, with so many calls of the victim under way.
+pub fn bound(sizes: Sizes, kinds: &[Kind], own: usize, work: Duration) -> Bound {
+    Bound { cell: cell(sizes, kinds, own), processor: processor(sizes, kinds, own, work) }
+}
+
+/// No wait while there are cells for all. Otherwise ⌈(g + 1) / cells⌉ × the longest run, with one grant ahead for each
+/// other tenant.
+fn cell(sizes: Sizes, kinds: &[Kind], own: usize) -> Duration {
+    let wanted = kinds.iter().map(|kind| kind.lanes()).sum::<usize>() + own;
+    if wanted <= sizes.cells {
+        return Duration::ZERO;
+    }
+    let short = JOB * narrow(sizes.cells.div_ceil(sizes.workers));
+    let run = |kind: &Kind| if *kind == Kind::Queue { short } else { DEADLINE };
+    let longest = kinds.iter().map(run).max().unwrap_or_default();
+    longest * narrow((kinds.len() + 1).div_ceil(sizes.cells))
+}
+
+/// As many slices as the call needs, one more because it may begin within a tick, and before each of them one slice of every
+/// guest beside it, spread over the workers: not more than their sum by the workers, and the longest of them.
+fn processor(sizes: Sizes, kinds: &[Kind], own: usize, work: Duration) -> Duration {
+    let mut slices: Vec<_> = kinds.iter().flat_map(|kind| vec![kind.slice(); kind.lanes()]).collect();
+    slices.extend(vec![TICK; own.saturating_sub(1)]);
+    slices.sort_unstable_by(|one, other| other.cmp(one));
+    slices.truncate(sizes.cells.saturating_sub(1));
+    let longest = slices.first().copied().unwrap_or_default();
+    let round = slices.iter().sum::<Duration>() / narrow(sizes.workers) + longest;
+    let turns = work.as_nanos().div_ceil(TICK.as_nanos()) + 1;
+    round * u32::try_from(turns).unwrap_or(u32::MAX)
+}
+
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: Sizes = Sizes { cells: 48, workers: 2 };
+    const WORK: Duration = Duration::from_millis(2);
+
+    fn millis(bound: Bound) -> (u128, u128) {
+        (bound.cell.as_millis(), bound.processor.as_millis())
+    }
+
+    #[test]
+    fn beside_nobody_there_is_nothing_to_wait_for() {
+        assert_eq!(millis(bound(SIZES, &[], 1, WORK)), (0, 0));
+    }
+
+    #[test]
+    fn with_cells_for_all_only_the_processor_is_shared() {
+        assert_eq!(millis(bound(SIZES, &[Kind::Spinner], 1, WORK)), (0, 3 * (2 / 2 + 1)));
+        assert_eq!(millis(bound(SIZES, &[Kind::Memory], 1, WORK)), (0, 3 * (2 * 16 / 2 + 16)));
+        assert_eq!(millis(bound(SIZES, &[Kind::Spinner; 16], 8, WORK)), (0, 3 * 39 / 2 + 3));
+    }
+
+    #[test]
+    fn with_more_calls_than_cells_a_turn_of_the_others_is_ahead() {
+        assert_eq!(millis(bound(SIZES, &[Kind::Queue], 1, WORK)), (24, 3 * 47 / 2 + 3));
+        let mixed = [Kind::Queue, Kind::Spinner];
+        assert_eq!(bound(SIZES, &mixed, 1, WORK).cell, DEADLINE);
+        let few = Sizes { cells: 2, ..SIZES };
+        assert_eq!(bound(few, &mixed, 1, WORK).cell, DEADLINE * 2);
+    }
+}

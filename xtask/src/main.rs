@@ -29,6 +29,7 @@ usage: cargo xtask COMMAND
   crash [ARGS]       runs `crash` of latent-bench, e.g. `cargo xtask crash --cycles 200`
   node [ARGS]        builds `latent` and runs `node-cycles` of latent-bench over it, e.g. `cargo xtask node --kill 200 --spin`
   scale [--max N]    builds `latent` and runs `scale` of latent-bench over it: up to 100,000 dormant deployments on one node
+  hostile [ARGS]     builds `latent` and runs `hostile` of latent-bench over it, e.g. `cargo xtask hostile --only 20,21`
   simulate [--seeds N] [--from S]
                      runs N seeds (2000), from seed S (0) on, of the simulation of latent-node
   bench [ARGS]       runs the activation bench of latent-bench";
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         ("crash", _) => cargo(&["run", "--release", "--locked", "--bin", "crash"], rest),
         ("node", _) => whole_nodes("node-cycles", rest),
         ("scale", _) => whole_nodes("scale", rest),
+        ("hostile", _) => whole_nodes("hostile", rest),
         ("simulate", _) => match simulate::Seeds::parse(rest) {
             Ok(seeds) => simulate::run(seeds),
             Err(wrong) => return usage(&wrong),

@@ -84,7 +84,7 @@ impl Home {
         let [invoke, control, http, ready] = lines.as_slice() else { return served.ended().await.map(Err) };
         served.invoke = address(invoke, "invoke ")?;
         served.control = address(control, "control ")?;
-        address(http, "http ")?;
+        served.http = address(http, "http ")?;
         if ready != "ready" {
             return Err(format!("the node said {ready:?} instead of being ready"));
         }
@@ -129,6 +129,8 @@ pub struct Served {
     pub invoke: SocketAddr,
     /// The other one.
     pub control: SocketAddr,
+    /// The one for HTTP services.
+    pub http: SocketAddr,
     token: String,
     lines: mpsc::Receiver<String>,
     end: Option<oneshot::Receiver<(io::Result<ExitStatus>, Instant)>>,
@@ -161,7 +163,16 @@ impl Served {
             let status = child.wait();
             let _nobody_asks = done.send((status, Instant::now()));
         });
-        Self { id, invoke: nowhere, control: nowhere, token: String::new(), lines, end: Some(end), stderr }
+        Self {
+            id,
+            invoke: nowhere,
+            control: nowhere,
+            http: nowhere,
+            token: String::new(),
+            lines,
+            end: Some(end),
+            stderr,
+        }
     }
 
     /// The next line of standard output; `None` at its end, and when none comes.
@@ -169,7 +180,7 @@ impl Served {
         timeout(WATCHDOG, self.lines.recv()).await.ok().flatten()
     }
 
-    /// A client of this node, with connections of its own.
+    /// A client of this node, with connections of its own and the credential that the node made.
     ///
     /// # Errors
     /// When the token is none.

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::encoding::assemble;
+use crate::generated::CONTRACT;
 
 /// The header of a component.
 const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
@@ -32,10 +33,11 @@ pub fn nested_instances(levels: usize, fan: usize) -> Vec<u8> {
     built(&text)
 }
 
-/// A component that takes long to compile: so many functions of so many operations, none of which a compiler can leave out.
+/// A component that takes long to compile: so many functions of so many operations, none of which a compiler can leave out,
+/// and beside them `nop` of [`CONTRACT`].
 #[must_use]
 pub fn laborious(functions: usize, operations: usize) -> Vec<u8> {
-    let mut text = String::from("(component (core module\n(memory 1)\n");
+    let mut text = String::from("(component (core module $guest\n(memory 1)\n(func (export \"nop\"))\n");
     for function in 0..functions {
         let _ = writeln!(text, "(func (param i32) (result i32) (local i32)");
         for operation in 0..operations {
@@ -47,7 +49,15 @@ pub fn laborious(functions: usize, operations: usize) -> Vec<u8> {
         }
         let _ = writeln!(text, "(local.get 1))");
     }
-    text.push_str("))");
+    let _ = write!(
+        text,
+        ")
+         (core instance $guest (instantiate $guest))
+         (alias core export $guest \"nop\" (core func $nop))
+         (func $lifted (canon lift (core func $nop)))
+         (instance $contract (export \"nop\" (func $lifted)))
+         (export \"{CONTRACT}\" (instance $contract)))"
+    );
     built(&text)
 }
 

@@ -31,7 +31,7 @@ pub fn all(tests: &[Covered]) -> Outcome {
     Ok(format!("in process: {}", tests.iter().map(|covered| covered.test).collect::<Vec<_>>().join(", ")))
 }
 
-/// Whether `source` has a test function of this name: an attribute that makes one stands above it, and none that ignores it.
+/// Whether `source` has a test of this name: an attribute that makes it one stands above it, and none that ignores it.
 fn is_test(source: &str, name: &str) -> Result<(), &'static str> {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let begins = [format!("fn {name}("), format!("async fn {name}(")];

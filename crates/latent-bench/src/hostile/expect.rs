@@ -12,8 +12,8 @@ use super::scene::{Scene, within};
 use crate::nodes::fixtures::{LOOK, result};
 use crate::nodes::verdict;
 
-/// How much later than its deadline a guest may be told to have ended, seen from another process on a machine that is busy:
-/// the grace of its cleanup, and the way.
+/// How much later than its deadline a guest may be told to have ended, seen from another process on a machine that
+/// is busy: the grace of its cleanup, and the way.
 pub const OVERSHOOT_MAX: Duration = Duration::from_millis(250);
 /// When a call that is to run has to be running.
 const RUNNING_MAX: Duration = Duration::from_secs(10);
@@ -74,8 +74,8 @@ pub fn holds(what: &str, is: bool) -> Result<(), String> {
     if is { Ok(()) } else { Err(format!("not so: {what}")) }
 }
 
-/// Makes a call whose guest never ends with this deadline; it ends by it while it runs, not early, and hardly late. Answers how
-/// late. On a machine that is busy it may take some calls until one comes to run in time.
+/// Makes a call whose guest never ends with this deadline; it ends by it while it runs, not early, and hardly late.
+/// Answers how late. On a machine that is busy it may take some calls until one comes to run in time.
 pub async fn ends_by_deadline(scene: &Scene, request: InvokeRequest, asked: Duration) -> Result<Duration, String> {
     const CALLS_MAX: usize = 5;
     let what = format!("{} {}", request.service, request.function);

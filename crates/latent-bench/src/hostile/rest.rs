@@ -1,5 +1,5 @@
-//! What holds of a node after every case: it is the same process, at rest, with every account back where it was, and the other
-//! tenant is served at once.
+//! What holds of a node after every case: it is the same process, at rest, with every account back where it was, and
+//! the other tenant is served at once.
 //!
 //! Invariant: what has to come back has [`SETTLED_MAX`] for it; the other tenant's call comes before that wait.
 
@@ -17,9 +17,9 @@ use crate::process::{descriptors_where, resident_bytes_of};
 pub const HEALTHY_MAX: Duration = Duration::from_millis(250);
 /// When everything has to be back.
 const SETTLED_MAX: Duration = Duration::from_secs(5);
-/// Memory that a case may leave resident: caches within their bounds, and what the allocator keeps. Records are counted apart.
+/// Memory that a case may leave resident: caches within bounds, and what the allocator keeps. Records count apart.
 const RESIDENT_SLACK: u64 = 64 << 20;
-/// Descriptors that a component which is kept in memory has at most: its image, and a file of its memory for each module.
+/// Descriptors that a component which is kept in memory has at most: its image, and a file of memory for each module.
 const DESCRIPTORS_PER_ENTRY: u64 = 8;
 /// Counts that are zero at rest.
 const ZERO: [&str; 13] = [

@@ -1,4 +1,4 @@
-//! A node that cases share, and its three tenants: the hostile one, a healthy one beside it, and whoever operates the node.
+//! A node that cases share, and its tenants: the hostile one, a healthy one beside it, and whoever operates the node.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -44,10 +44,12 @@ pub enum Place {
 
 impl Place {
     fn config(self) -> String {
-        let (cells, queued) = if self == Self::Crowd { (2, 1100) } else { (CELLS, QUEUED) };
+        let (cells, queued, wall) = if self == Self::Crowd { (2, 1100, "1h") } else { (CELLS, QUEUED, "30s") };
         format!(
-            "[pressure]\nsource = \"none\"\n[cells.standard]\ncount = {cells}\nqueue = {queued}\n[limits]\nwall = \"30s\"\n\
-             fuel = 1000000000000000\ncomponent = \"16Mi\"\n[prepared]\nentries = 16\nbytes = \"64Mi\"\n[journal]\nretained = 262144\n\
+            "[pressure]\nsource = \"none\"\n[cells.standard]\ncount = {cells}\nqueue = {queued}\n[limits]\n\
+             wall = \"{wall}\"\nfuel = 1000000000000000\ncomponent = \"16Mi\"\n\
+             [prepared]\nentries = 16\nbytes = \"64Mi\"\n\
+             [journal]\nretained = 262144\n\
              retention = \"1h\"\ntenant_active = {queued}\n[logs]\nbytes = \"4Mi\"\n[http]\nrequest_body = \"1Mi\"\n\
              response_body = \"16Mi\"\nreader_wait = \"1s\"\n[shutdown]\ngrace = \"1s\"\n"
         )

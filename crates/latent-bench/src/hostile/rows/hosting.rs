@@ -101,7 +101,8 @@ pub async fn flipped(options: &Options) -> Outcome {
     holds("a damaged image costs nothing but the image", images.refused.is_empty())?;
     let catalogs = flips(&home, &catalog, &mut plan).await?;
     Ok(format!(
-        "{BITS} bits of an image: served each time; {BITS} of the catalog: {} times served, {} times refused with a sentence{}",
+        "{BITS} bits of an image: served each time; {BITS} of the catalog: {} times served, {} times refused with \
+         a sentence{}",
         catalogs.served,
         catalogs.refused.len(),
         catalogs.refused.first().map(|said| format!(" ({said})")).unwrap_or_default()
@@ -125,8 +126,8 @@ struct Flips {
     refused: Vec<String>,
 }
 
-/// Flips one bit of a file after the other. Each time a node starts and serves what it did before, or refuses to start and
-/// says which file of which directory is damaged; and each time the file is made whole again.
+/// Flips one bit of a file after the other. Each time a node starts and serves what it did before, or refuses to start
+/// and says which file of which directory is damaged; and each time the file is made whole again.
 async fn flips(home: &Home, file: &Path, plan: &mut Plan) -> Result<Flips, String> {
     let io = |error: io::Error| format!("{}: {error}", file.display());
     let whole = std::fs::read(file).map_err(io)?;

@@ -43,7 +43,8 @@ pub async fn manifests(scene: &Scene) -> Outcome {
         format!("{{\"service\":\"m\",\"deployment\":\"main\",\"release\":\"{release}\",\"unheard-of\":1}}"),
         format!("{{\"service\":\"{long}\",\"deployment\":\"main\",\"release\":\"{release}\"}}"),
         format!(
-            "{{\"service\":\"m\",\"deployment\":\"main\",\"release\":\"{release}\",\"environment\":{{\"A\":\"{long}\"}}}}"
+            "{{\"service\":\"m\",\"deployment\":\"main\",\"release\":\"{release}\",\"environment\":\
+             {{\"A\":\"{long}\"}}}}"
         ),
     ];
     for manifest in &deployments {
@@ -129,7 +130,8 @@ async fn service_names(scene: &Scene) -> Result<usize, String> {
     let mut taken = Vec::new();
     for name in candidates() {
         let manifest = serde_json::json!({
-            "service": name, "deployment": "main", "release": release, "environment": {"NAME": name.escape_debug().to_string()},
+            "service": name, "deployment": "main", "release": release,
+            "environment": {"NAME": name.escape_debug().to_string()},
         });
         if is_refused(&name, apply(&scene.hostile, &manifest.to_string()).await)?.is_some() {
             taken.push(name);

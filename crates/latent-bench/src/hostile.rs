@@ -27,7 +27,7 @@ use scene::{Place, Scene};
 use table::Table;
 
 /// After this a case has failed: it hangs.
-const CASE_MAX: Duration = Duration::from_secs(60);
+const CASE_MAX: Duration = Duration::from_secs(120);
 /// The row that has no number: that no node of the suite has ended, other than when it was told to.
 const EXITS: &str = "exits";
 

@@ -9,7 +9,7 @@ use latent_wire::client::times::to_duration;
 use latent_wire::client::{CallError, Client};
 use latent_wire::proto::{
     Activation, ApplyRequest, ApplyTenantRequest, CreateCredentialRequest, GetActivationRequest, GetInventoryRequest,
-    GetReleaseRequest, Inventory, InvokeRequest, InvokeResponse, ListActivationsRequest, Quota,
+    GetReleaseRequest, GetUsageRequest, Inventory, InvokeRequest, InvokeResponse, ListActivationsRequest, Quota,
 };
 use tempfile::TempDir;
 
@@ -111,7 +111,10 @@ impl Scene {
             let request = ListActivationsRequest { page_size: 1, ..ListActivationsRequest::default() };
             client.list_activations(request).await.map_err(|error| format!("the list of activations: {error}"))?;
         }
-        self.inventory().await.map(drop)
+        self.inventory().await?;
+        // The file of the log is open from its first line on.
+        let usage = self.operator.get_usage(GetUsageRequest::default()).await;
+        usage.map(drop).map_err(|error| format!("the usage: {error}"))
     }
 
     /// The node's data directory.

@@ -77,8 +77,7 @@ pub async fn cancels(scene: &Scene) -> Outcome {
     let again = told(&scene.hostile, "waits").await.map_err(|error| error.to_string())?;
     same("cancel of what has ended", &(again.disposition, again.terminal.as_str()), &(over, "cancelled"))?;
     failed("cancel of nothing", told(&scene.hostile, "nothing").await, NotFound, "")?;
-    let counts = at_once(scene, "cancels-0").await?;
-    emptied_of_first(scene, full).await?;
+    let counts = emptied_by_many(scene, full).await?;
     let done = scene.call("echo", "nop", "[]").await.map_err(|error| error.to_string())?.activation_id;
     let finished = told(&scene.hostile, &done).await.map_err(|error| error.to_string())?;
     same("cancel of what has finished", &(finished.disposition, finished.terminal.as_str()), &(over, "completed"))?;
@@ -86,11 +85,13 @@ pub async fn cancels(scene: &Scene) -> Outcome {
     Ok(format!("as specified; of {CANCELS} at once {} were accepted, {} found it ended", counts.0, counts.1))
 }
 
-/// The first was cancelled by many; the others are cancelled now.
-async fn emptied_of_first(scene: &Scene, mut full: Vec<(String, Running)>) -> Result<(), String> {
-    let (id, first) = full.remove(0);
-    is_cancelled(&id, first).await?;
-    emptied(scene, full).await
+/// Cancels one after the other, and the last one by many at once; what those were told.
+async fn emptied_by_many(scene: &Scene, mut full: Vec<(String, Running)>) -> Result<(usize, usize), String> {
+    let (id, last) = full.pop().ok_or("nothing runs")?;
+    emptied(scene, full).await?;
+    let counts = at_once(scene, &id).await?;
+    is_cancelled(&id, last).await?;
+    Ok(counts)
 }
 
 /// Cancels one activation many times at once; how many were accepted, and how many found that it had ended.

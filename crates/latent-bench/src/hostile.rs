@@ -27,7 +27,7 @@ use scene::{Place, Scene};
 use table::Table;
 
 /// After this a case has failed: it hangs.
-const CASE_MAX: Duration = Duration::from_secs(120);
+const CASE_MAX: Duration = Duration::from_mins(2);
 /// The row that has no number: that no node of the suite has ended, other than when it was told to.
 const EXITS: &str = "exits";
 
@@ -118,14 +118,12 @@ impl Stage<'_> {
     }
 
     async fn scene(&mut self, place: Place) -> Result<&Scene, String> {
-        let at = match self.scenes.iter().position(|(known, _)| *known == place) {
-            Some(at) => at,
-            None => {
-                let scene = Scene::open(&self.options.program, place).await?;
-                self.scenes.push((place, scene));
-                self.scenes.len() - 1
-            }
-        };
+        let known = self.scenes.iter().position(|(known, _)| *known == place);
+        if known.is_none() {
+            let scene = Scene::open(&self.options.program, place).await?;
+            self.scenes.push((place, scene));
+        }
+        let at = known.unwrap_or(self.scenes.len() - 1);
         Ok(&self.scenes[at].1)
     }
 

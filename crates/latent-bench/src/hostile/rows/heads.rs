@@ -108,7 +108,7 @@ pub async fn lengths(scene: &Scene) -> Outcome {
 /// Row 108.
 pub async fn sizes(scene: &Scene) -> Outcome {
     scene.deploy_probe().await?;
-    let many: String = (0..1000).map(|at| format!("x-{at}: 1\r\n")).collect();
+    let many = (0..1000).fold(String::new(), |many, at| many + &format!("x-{at}: 1\r\n"));
     let long = format!("x-long: {}\r\n", "a".repeat(64 << 10));
     let path = format!("/{}", "a".repeat(70_000));
     for (what, head) in [

@@ -105,10 +105,7 @@ pub async fn tokens(scene: &Scene) -> Outcome {
     };
     let bearer = |value: &[u8]| [b"authorization: Bearer ", value, b"\r\n"].concat();
     same("the right token", &asked(bearer(token.as_bytes())).await?.status(), &Some(200))?;
-    let mut other_case = token.clone().into_bytes();
-    other_case
-        .iter_mut()
-        .for_each(|byte| *byte = if byte.is_ascii_lowercase() { byte.to_ascii_uppercase() } else { *byte });
+    let other_case = token.to_ascii_uppercase().into_bytes();
     let wrong: Vec<(&str, Vec<u8>)> = vec![
         ("a prefix", bearer(&token.as_bytes()[..token.len() - 1])),
         ("a superset", bearer(format!("{token}a").as_bytes())),

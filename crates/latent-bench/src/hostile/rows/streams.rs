@@ -21,7 +21,7 @@ const RESPONSE_BODY: usize = 16 << 20;
 /// What a body without an end may leave of itself in memory.
 const GROWN_MAX: u64 = 16 << 20;
 /// How long a body may make no progress, and how long it takes to be told.
-const STALLED_MAX: Duration = Duration::from_millis(12_000);
+const STALLED_MAX: Duration = Duration::from_secs(12);
 /// The whole time of the suite's node for a reader that is slow, and what follows.
 const READER_MAX: Duration = Duration::from_secs(4);
 
@@ -152,7 +152,7 @@ pub async fn slow_reader(scene: &Scene) -> Outcome {
     let began = Instant::now();
     let mut next = Instant::now();
     let mut read = 0;
-    let held = loop {
+    let freed_after = loop {
         if scene.count("leases").await? == 0 {
             break began.elapsed();
         }
@@ -171,5 +171,5 @@ pub async fn slow_reader(scene: &Scene) -> Outcome {
     )?;
     let rest = until_closed(&mut stream).await?;
     holds("the response is cut", !rest.is_whole())?;
-    Ok(format!("the cell is free after {held:.1?} and {read} bytes (reader_wait is 1 s); the response is cut"))
+    Ok(format!("the cell is free after {freed_after:.1?} and {read} bytes (reader_wait is 1 s); the response is cut"))
 }

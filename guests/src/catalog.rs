@@ -62,6 +62,7 @@ static FIXTURES: LazyLock<Vec<Fixture>> = LazyLock::new(|| {
         module!("echo"),
         prebuilt!("echo-rust"),
         prebuilt!("http-probe"),
+        module!("http-set-twice"),
         module!("types"),
         component!("spin-start"),
         module!("spin-realloc"),

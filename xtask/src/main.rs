@@ -31,6 +31,7 @@ usage: cargo xtask COMMAND
   scale [--max N]    builds `latent` and runs `scale` of latent-bench over it: up to 100,000 dormant deployments on one node
   fairness [ARGS]    builds `latent` and runs `fairness` of latent-bench over it, e.g. `cargo xtask fairness --seconds 5`
   soak [ARGS]        builds `latent` and runs `soak` of latent-bench over it, e.g. `cargo xtask soak --calls 20000`
+  hostile [ARGS]     builds `latent` and runs `hostile` of latent-bench over it, e.g. `cargo xtask hostile --only 20,21`
   simulate [--seeds N] [--from S]
                      runs N seeds (2000), from seed S (0) on, of the simulation of latent-node
   bench [ARGS]       runs the activation bench of latent-bench";
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
         ("scale", _) => whole_nodes("scale", rest),
         ("fairness", _) => whole_nodes("fairness", rest),
         ("soak", _) => whole_nodes("soak", rest),
+        ("hostile", _) => whole_nodes("hostile", rest),
         ("simulate", _) => match simulate::Seeds::parse(rest) {
             Ok(seeds) => simulate::run(seeds),
             Err(wrong) => return usage(&wrong),

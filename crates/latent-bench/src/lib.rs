@@ -4,8 +4,9 @@
 //! [`bare`] is the floor: the very same engine settings, fuel, epochs and a limiter, and nothing else. [`node`] is the
 //! runner over the pool, [`lifecycle`] the whole way through the manager. [`subjects`] are called and [`series`] takes
 //! the samples. [`endurance`] runs the runner for long and looks at what is left, [`lives`] does so with the manager and
-//! its supervisor, [`crash`] with a storage whose owner is killed, [`nodes`] with whole nodes, from outside. [`scale`] fills a node
-//! with dormant services, [`fairness`] puts hostile tenants on one, and [`soak`] calls one for long. [`catalogs`] makes catalogs
+//! its supervisor, [`crash`] with a storage whose owner is killed, [`nodes`] with whole nodes, from outside, and [`hostile`]
+//! with all that may be done to one. [`scale`] fills a node with dormant services, [`fairness`] puts hostile tenants on
+//! one, and [`soak`] calls one for long. [`catalogs`] makes catalogs
 //! of any size, [`wire`] calls servers over loopback, and [`web`] compares HTTP services as whole processes.
 
 pub mod allocations;
@@ -14,6 +15,7 @@ pub mod catalogs;
 pub mod crash;
 pub mod endurance;
 pub mod fairness;
+pub mod hostile;
 pub mod lifecycle;
 pub mod lives;
 pub mod node;

@@ -4,19 +4,19 @@
 //! its cycle, and fails the run.
 
 mod change;
-mod descriptors;
-mod disk;
+pub(crate) mod descriptors;
+pub(crate) mod disk;
 mod faults;
 pub(crate) mod fixtures;
-mod kill;
-mod load;
-mod memory;
+pub(crate) mod kill;
+pub(crate) mod load;
+pub(crate) mod memory;
 mod mount;
 pub(crate) mod program;
-mod shared;
+pub(crate) mod shared;
 mod spin;
 pub(crate) mod tenants;
-mod term;
+pub(crate) mod term;
 pub(crate) mod verdict;
 
 use std::io::{self, Write};

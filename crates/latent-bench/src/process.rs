@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::time::Duration;
 
+use rustix::process::Pid;
+
 /// A process of this machine, by what the system calls it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process(String);
@@ -73,6 +75,50 @@ impl Process {
 #[must_use]
 pub fn resident_bytes() -> u64 {
     Process::this().resident_bytes().expect("the system tells memory")
+}
+
+/// Resident bytes of another process.
+///
+/// # Errors
+/// When there is no such process any more.
+pub fn resident_bytes_of(id: Pid) -> Result<u64, String> {
+    let process = Process::of(id.as_raw_nonzero().get().cast_unsigned());
+    process.resident_bytes().map_err(|error| format!("the process {}: {error}", id.as_raw_nonzero()))
+}
+
+/// Open descriptors of another process.
+///
+/// # Errors
+/// When there is no such process any more.
+pub fn descriptors_of(id: Pid) -> Result<u64, String> {
+    descriptors_where(id, |_any| true)
+}
+
+/// Open descriptors of another process whose target, as the system names it, is of some kind.
+///
+/// # Errors
+/// When there is no such process any more.
+pub fn descriptors_where(id: Pid, is: impl Fn(&str) -> bool) -> Result<u64, String> {
+    let directory = format!("/proc/{}/fd", id.as_raw_nonzero());
+    let listed = fs::read_dir(&directory).map_err(|error| format!("{directory}: {error}"))?;
+    // One that was closed since the listing is none.
+    let targets = listed.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    Ok(targets.filter(|target| is(&target.to_string_lossy())).count() as u64)
+}
+
+/// When a process started, in ticks of the system, and whether it is still there: a number is used again, both never are.
+///
+/// # Errors
+/// When there is no such process any more.
+pub fn started_of(id: Pid) -> Result<u64, String> {
+    let file = format!("/proc/{}/stat", id.as_raw_nonzero());
+    let stat = fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    if fields.first().is_none_or(|state| matches!(*state, "Z" | "X")) {
+        return Err(format!("the process {} has ended", id.as_raw_nonzero()));
+    }
+    let started = fields.get(19).and_then(|ticks| ticks.parse().ok());
+    started.ok_or_else(|| format!("{file} has {stat:?}, expected a start time"))
 }
 
 /// Time that the threads of this process which are there now have spent on a processor.

@@ -86,6 +86,13 @@ impl WasmtimeBackend {
         self.shared.preparer.in_background(key, Source::Repository { repository, digest, verified: false })
     }
 
+    /// Ends whatever is being prepared, and the threads that do it, for which it waits; the processes that compile are killed.
+    /// Preparations that are asked for afterwards fail as `unavailable`. An owner calls it before its end when what it
+    /// prepares from, such as a repository whose inspector this backend is, keeps the backend in turn.
+    pub fn stop_preparing(&self) {
+        self.shared.preparer.close();
+    }
+
     /// How often a component was compiled; what came from memory or from an image does not count.
     #[must_use]
     pub fn compilations(&self) -> u64 {

@@ -54,7 +54,7 @@ pub enum Source {
 /// The preparations of one backend. Dropping it interrupts the compiler and joins the workers.
 pub struct Preparer {
     desk: Arc<Desk>,
-    workers: Vec<JoinHandle<()>>,
+    workers: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// What callers and workers share.
@@ -109,13 +109,40 @@ impl Preparer {
             workshop,
         };
         let desk = Arc::new(desk);
-        let mut preparer = Self { desk, workers: Vec::new() };
-        preparer.workers.push(worker::start(preparer.desk.clone(), Lane::Load)?);
+        // From here on, so that those which were started end if another cannot be.
+        let mut preparer = Self { desk: desk.clone(), workers: Mutex::default() };
+        let workers = preparer.workers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        workers.push(worker::start(desk.clone(), Lane::Load)?);
         for _ in 0..compilers {
-            let worker = worker::start(preparer.desk.clone(), Lane::Compile)?;
-            preparer.workers.push(worker);
+            workers.push(worker::start(desk.clone(), Lane::Compile)?);
         }
         Ok(preparer)
+    }
+
+    /// Ends it: what runs is interrupted, what waits is given up, and the workers are joined, which blocks. Who asks
+    /// afterwards is told that the compiler has stopped. Whoever gives this preparer sources that keep its own owner has to
+    /// end it so, because neither would end by itself while something is prepared.
+    pub fn close(&self) {
+        self.give_up();
+        self.desk.more.notify_all();
+        self.desk.workshop.interrupt();
+        let workers = std::mem::take(&mut *self.workers.lock().unwrap_or_else(PoisonError::into_inner));
+        // A worker that lets go of the last source may be the last owner, and cannot wait for itself.
+        let this = std::thread::current().id();
+        for worker in workers.into_iter().filter(|worker| worker.thread().id() != this) {
+            // Its panics are caught around each preparation; there is nothing to pass on.
+            let _panic = worker.join();
+        }
+        // What the loader left to the compilers meanwhile.
+        self.give_up();
+    }
+
+    fn give_up(&self) {
+        let mut table = self.desk.lock();
+        table.closed = true;
+        let given_up = table.jobs.give_up();
+        drop(table);
+        drop(given_up);
     }
 
     /// Finds the code of `key`, or joins or begins its preparation from `source`.
@@ -150,6 +177,9 @@ impl Preparer {
             return false;
         }
         let mut table = self.desk.lock();
+        if table.closed {
+            return false;
+        }
         let queued = table.jobs.in_background(source.job(key), Lane::Load, || source);
         drop(table);
         self.desk.more.notify_all();
@@ -186,6 +216,9 @@ impl Preparer {
         key: PreparationKey,
         source: Source,
     ) -> Result<Lookup, PlatformError> {
+        if table.closed {
+            return Err(compiler_gone());
+        }
         let (answer, receiver) = oneshot::channel();
         let loadable = self.desk.workshop.keeps_images() || source.is_verified();
         let lane = if loadable { Lane::Load } else { Lane::Compile };
@@ -198,13 +231,7 @@ impl Preparer {
 
 impl Drop for Preparer {
     fn drop(&mut self) {
-        self.desk.lock().closed = true;
-        self.desk.more.notify_all();
-        self.desk.workshop.interrupt();
-        for worker in self.workers.drain(..) {
-            // Its panics are caught around each preparation; there is nothing to pass on.
-            let _panic = worker.join();
-        }
+        self.close();
     }
 }
 

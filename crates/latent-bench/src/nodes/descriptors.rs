@@ -10,6 +10,7 @@ use super::Options;
 use super::fixtures::{LOOK, deploy, echo};
 use super::program::{Home, Served};
 use super::verdict::within;
+use crate::process::descriptors_of as held;
 
 /// Descriptors that the node may have beyond those that it holds.
 const SPARE: u64 = 16;
@@ -82,11 +83,6 @@ async fn until_answers(served: &Served) -> Result<Duration, String> {
     let ask = async { while timeout(RECOVERED_MAX, served.healthz()).await.is_ok_and(|answer| answer.is_err()) {} };
     timeout(RECOVERED_MAX * 2, ask).await.map_err(|_| "the node does not answer any more".to_owned())?;
     Ok(began.elapsed())
-}
-
-fn held(id: Pid) -> Result<u64, String> {
-    let listed = std::fs::read_dir(format!("/proc/{}/fd", id.as_raw_nonzero()));
-    Ok(listed.map_err(|error| format!("the node's descriptors: {error}"))?.count() as u64)
 }
 
 /// Hundredths of a second that the process has computed.

@@ -23,6 +23,8 @@ use crate::process::Process;
 const WATCHDOG: Duration = Duration::from_secs(20);
 /// What is kept of what a node says to standard error, in bytes.
 const STDERR_BYTES_MAX: u64 = 1 << 20;
+/// How long the last words of a node that has ended are waited for.
+const HEARD: Duration = Duration::from_secs(1);
 /// Lines of standard output that may wait to be read.
 const LINES_MAX: usize = 16;
 
@@ -160,10 +162,16 @@ impl Served {
         let (out, err) = (child.stdout.take().expect("it is piped"), child.stderr.take().expect("it is piped"));
         let kept = stderr.clone();
         std::thread::spawn(move || pass_on(out, &said));
-        std::thread::spawn(move || keep(err, &kept));
+        let (all, heard) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
-            let status = child.wait();
-            let _nobody_asks = done.send((status, Instant::now()));
+            keep(err, &kept);
+            let _nobody_asks = all.send(());
+        });
+        std::thread::spawn(move || {
+            let (status, at) = (child.wait(), Instant::now());
+            // What it said last; a child of its own may hold the pipe for longer.
+            let _late = heard.recv_timeout(HEARD);
+            let _nobody_asks = done.send((status, at));
         });
         Self {
             id,
@@ -182,7 +190,7 @@ impl Served {
         timeout(WATCHDOG, self.lines.recv()).await.ok().flatten()
     }
 
-    /// A client of this node, with connections of its own.
+    /// A client of this node, with connections of its own and the credential that the node made.
     ///
     /// # Errors
     /// When the token is none.

@@ -168,6 +168,15 @@ impl<S, W: Waiter> Jobs<S, W> {
         Finished { waiters }
     }
 
+    /// Gives up every job that nobody has begun: what they came from and who waited for them, to be dropped where that may
+    /// call others.
+    pub fn give_up(&mut self) -> Vec<(S, Vec<W>)> {
+        let given_up = self.known.extract_if(|_, job| job.source.is_some());
+        let given_up = given_up.filter_map(|(_, job)| Some((job.source?, job.waiters))).collect();
+        self.forget_tenants_without_jobs();
+        given_up
+    }
+
     /// How many jobs there are, running ones included.
     pub fn len(&self) -> usize {
         self.known.len()
@@ -250,6 +259,22 @@ mod tests {
 
     fn begin(jobs: &mut TestJobs) -> Option<(&'static str, JobId)> {
         jobs.next(Lane::Compile).map(|begun| (begun.source, begun.id))
+    }
+
+    #[test]
+    fn what_has_not_begun_is_given_up_with_its_waiters_and_what_runs_stays() {
+        let mut jobs = jobs();
+        let _running = ask(&mut jobs, "a", "t");
+        let (_, running) = begin(&mut jobs).expect("one is there");
+        let _waiting = [ask(&mut jobs, "b", "t"), ask(&mut jobs, "b", "t")];
+        assert!(jobs.in_background(id("c", "u"), Lane::Load, || "c"));
+        let mut given_up: Vec<_> =
+            jobs.give_up().into_iter().map(|(source, waiters)| (source, waiters.len())).collect();
+        given_up.sort_unstable();
+        assert_eq!(given_up, [("b", 2), ("c", 0)]);
+        assert_eq!((jobs.len(), jobs.served.len()), (1, 1));
+        assert_eq!(jobs.finish(&running).waiters.len(), 1);
+        assert!(jobs.give_up().is_empty());
     }
 
     #[test]

@@ -6,32 +6,13 @@ use std::time::{Duration, Instant};
 
 use latent_core::{PlatformError, PlatformErrorCode};
 use latent_executor::{ComponentArtifact, ComponentInspector as _};
+use latent_guests::bombs::{nested_instances, nested_types};
 use latent_wasmtime::{EngineSettings, WasmtimeInspector, inspect_component};
 use proptest::prelude::*;
 
 use crate::allocations;
-use crate::hostile_types::{KINDS, number, of_sections};
+use crate::hostile_types::KINDS;
 use crate::support::{bench, request_of};
-
-/// Instance types, each declared in the one before.
-fn nested_types(depth: usize) -> Vec<u8> {
-    let mut types = number(1);
-    types.extend([0x42, 1, 1].repeat(depth));
-    types.extend([0x70, 0x7d]);
-    of_sections(&[(7, types)])
-}
-
-/// Components, each of which instantiates the one before `fan` times.
-fn instances(levels: usize, fan: usize) -> Vec<u8> {
-    let mut text = "(component (component $c0 (core module $m) (core instance (instantiate $m)))".to_owned();
-    for level in 1..=levels {
-        let _ = writeln!(text, "(component $c{level} (alias outer 1 {} (component $x))", level - 1);
-        text.push_str(&"(instance (instantiate $x))".repeat(fan));
-        text.push(')');
-    }
-    let _ = writeln!(text, "(instance (instantiate $c{levels})))");
-    wat::parse_str(text).expect("the text is well-formed")
-}
 
 /// A component with `count` exports of 5,000 bytes of name, instantiated as often as is allowed.
 fn long_names(count: usize) -> Vec<u8> {
@@ -59,11 +40,11 @@ fn bombs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     vec![
         ("types 560 deep", nested_types(560), "prescan.type_depth_max"),
         ("types 100,000 deep", nested_types(100_000), "prescan.type_depth_max"),
-        ("10 instances, 7 levels", instances(7, 10), "prescan.instances_max"),
-        ("10 instances, 8 levels", instances(8, 10), "prescan.instances_max"),
-        ("2 instances, 20 levels", instances(20, 2), "prescan.instances_max"),
+        ("10 instances, 7 levels", nested_instances(7, 10), "prescan.instances_max"),
+        ("10 instances, 8 levels", nested_instances(8, 10), "prescan.instances_max"),
+        ("2 instances, 20 levels", nested_instances(20, 2), "prescan.instances_max"),
         ("names of 5,000 bytes in 256 instances", long_names(370), "prescan.type_weight_max"),
-        ("100,000 instances, 1 level", instances(1, 100_000), "prescan.definitions_max"),
+        ("100,000 instances, 1 level", nested_instances(1, 100_000), "prescan.definitions_max"),
         ("a type that doubles 40 times", doubled(40), "prescan.type_weight_max"),
     ]
 }
@@ -153,7 +134,7 @@ fn names_of_exported_functions_are_bounded_with_their_interface() {
 fn what_passes_costs_little_more_memory_than_its_size() {
     let settings = EngineSettings::default();
     for (name, bytes) in [
-        ("instances up to the limit", instances(1, 255)),
+        ("instances up to the limit", nested_instances(1, 255)),
         ("definitions near the limit", latent_guests::generated::composed(8, 1)),
         ("the largest fixture", latent_guests::component("containment-capsule").to_vec()),
     ] {

@@ -2,33 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// The header of a component.
-pub const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
-
-/// A number as WebAssembly writes it.
-pub fn number(mut value: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    loop {
-        let low = u8::try_from(value & 0x7f).expect("seven bits");
-        value >>= 7;
-        if value == 0 {
-            bytes.push(low);
-            return bytes;
-        }
-        bytes.push(low | 0x80);
-    }
-}
-
-/// A component of these sections, each with its id.
-pub fn of_sections(sections: &[(u8, Vec<u8>)]) -> Vec<u8> {
-    let mut bytes = HEADER.to_vec();
-    for (id, section) in sections {
-        bytes.push(*id);
-        bytes.extend(number(section.len()));
-        bytes.extend(section);
-    }
-    bytes
-}
+use latent_guests::bombs::{number, of_sections};
 
 fn of_text(body: &str) -> Vec<u8> {
     wat::parse_str(format!("(component {body})")).unwrap_or_else(|error| panic!("{error}"))

@@ -121,6 +121,8 @@ pub async fn stop(running: Running, hurry: impl Future<Output = ()>) -> Stopped 
 async fn end_threads(node: Arc<Node>, data: DataRuntime, end: Instant) -> Option<&'static str> {
     let engine: Weak<WasmtimeBackend> = Arc::downgrade(&node.backend);
     let ended = spawn_blocking(move || {
+        // What is being prepared keeps the storage, whose inspector is the engine.
+        node.backend.stop_preparing();
         data.end(end.saturating_duration_since(Instant::now()) / 2);
         drop(node);
     });

@@ -1,7 +1,6 @@
 //! What the tests share: a compiler with an engine to load its images, components that are hard to compile, and the
 //! proof that nothing of a child is left.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::os::unix::fs::{FileExt as _, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -9,6 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use latent_core::{PlatformError, TenantId};
 use latent_executor::ComponentArtifact;
+pub use latent_guests::bombs::laborious;
 use latent_wasmtime::{
     ChildCompiler, ChildOptions, CompileJob, CompileLimits, Compiler, EngineSettings, FunctionsOptions,
     InProcessCompiler, anonymous_image, build_engine, load_image,
@@ -150,24 +150,6 @@ pub fn bytes(image: &File) -> Vec<u8> {
     let mut bytes = vec![0; usize::try_from(image.metadata().unwrap().len()).unwrap()];
     image.read_exact_at(&mut bytes, 0).unwrap();
     bytes
-}
-
-/// A component with so many functions, each with so many operations: compiling it takes time in proportion.
-pub fn laborious(functions: usize, operations: usize) -> Vec<u8> {
-    let mut text = String::from("(component (core module\n(memory 1)\n");
-    for function in 0..functions {
-        let _ = writeln!(text, "(func (param i32) (result i32) (local i32)");
-        for operation in 0..operations {
-            let _ = writeln!(
-                text,
-                "(local.set 1 (i32.add (i32.load (i32.mul (local.get 0) (i32.const {}))) (local.get 1)))",
-                function * operations + operation + 3
-            );
-        }
-        let _ = writeln!(text, "(local.get 1))");
-    }
-    text.push_str("))");
-    wat::parse_str(&text).unwrap()
 }
 
 /// A component whose only content is `bytes` of data.

@@ -80,6 +80,33 @@ fn a_second_signal_skips_the_grace() {
 }
 
 #[test]
+fn a_compilation_ends_with_its_node_whether_somebody_waits_for_it_or_not() {
+    let setup = Setup::new("[shutdown]\ngrace = \"50ms\"");
+    let component = latent_guests::bombs::laborious(300, 2000);
+    for waits in [true, false] {
+        let node = setup.serve();
+        node.deploy_component(&component, &serde_json::json!({"service": "laborious", "deployment": "main"}));
+        let call = node.ask(node.invoke, "POST /v1/invoke/laborious/run/nop", b"[]");
+        wait_until_compiling(&node);
+        let call = waits.then_some(call);
+        let (ended, took) = timed(node, &[Signal::TERM]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        assert!(ended.stderr.contains("nothing left") && took < Duration::from_secs(5), "{took:?} {ended:?}");
+        drop(call);
+    }
+}
+
+fn wait_until_compiling(node: &Served) {
+    loop {
+        let inventory = node.call(node.control, "GET /v1/node", b"").json;
+        let counts = inventory["counts"].as_array().expect("an inventory has counts");
+        if counts.iter().any(|count| count["name"] == "compilations" && count["value"] != "0") {
+            return;
+        }
+    }
+}
+
+#[test]
 fn a_signal_while_the_node_starts_ends_it_clean() {
     let setup = Setup::new("");
     let mut node = setup.begin();

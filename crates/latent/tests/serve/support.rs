@@ -207,7 +207,12 @@ impl Served {
 
     /// Publishes a fixture and deploys it by a manifest, which need not name the release.
     pub fn deploy_as(&self, fixture: &str, manifest: &Value) {
-        let published = self.call(self.control, "POST /v1/releases", latent_guests::component(fixture));
+        self.deploy_component(latent_guests::component(fixture), manifest);
+    }
+
+    /// The same for any component.
+    pub fn deploy_component(&self, component: &[u8], manifest: &Value) {
+        let published = self.call(self.control, "POST /v1/releases", component);
         assert!(published.status == 200 || published.status == 201, "{published:?}");
         let digest = published.json["release"]["digest"].as_str().unwrap_or_else(|| panic!("{published:?}")).to_owned();
         let mut manifest = manifest.clone();

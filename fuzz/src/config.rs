@@ -38,6 +38,10 @@ fn taken(effective: &mut Effective) {
     }
     let mut printed = String::new();
     for row in effective.rows() {
+        // What was not set is relative to nothing, and would be to the file.
+        if row.key == "data_dir" && row.origin == Origin::Default {
+            continue;
+        }
         match row.value {
             Some(value) => printed += &format!("{} = {value}\n", row.key),
             // A tenant without quotas.

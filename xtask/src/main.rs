@@ -6,6 +6,7 @@ mod arrows;
 mod conformance;
 mod errors;
 mod files;
+mod fuzz;
 mod licences;
 mod links;
 mod repository;
@@ -34,6 +35,8 @@ usage: cargo xtask COMMAND
   hostile [ARGS]     builds `latent` and runs `hostile` of latent-bench over it, e.g. `cargo xtask hostile --only 20,21`
   simulate [--seeds N] [--from S]
                      runs N seeds (2000), from seed S (0) on, of the simulation of latent-node
+  fuzz [--seconds N] [TARGET...]
+                     builds the fuzz targets and runs each, or those that are named, for N seconds (60)
   bench [ARGS]       runs the activation bench of latent-bench";
 
 fn main() -> ExitCode {
@@ -62,6 +65,10 @@ fn main() -> ExitCode {
         ("hostile", _) => whole_nodes("hostile", rest),
         ("simulate", _) => match simulate::Seeds::parse(rest) {
             Ok(seeds) => simulate::run(seeds),
+            Err(wrong) => return usage(&wrong),
+        },
+        ("fuzz", _) => match fuzz::Asked::parse(rest) {
+            Ok(asked) => fuzz::run(&asked),
             Err(wrong) => return usage(&wrong),
         },
         ("bench", _) => cargo(&["bench", "--locked", "-p", "latent-bench", "--bench", "activation"], rest),

@@ -6,6 +6,8 @@ mod asked;
 mod beside;
 mod descriptors;
 mod directory;
+#[cfg(test)]
+mod faults;
 mod holder;
 mod host;
 mod housekeeping;

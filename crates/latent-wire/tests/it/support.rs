@@ -2,7 +2,10 @@
 //!
 //! Invariant: everything between the message and the backend is what a node runs; only what touches disks is in memory.
 
+// By their paths, so that this can be a module of the fuzz targets too.
+#[path = "support/ports.rs"]
 mod ports;
+#[path = "support/store.rs"]
 mod store;
 
 use std::sync::Arc;

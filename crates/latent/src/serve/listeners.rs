@@ -139,7 +139,8 @@ fn ingress(config: &Config, timeout_max: Duration) -> IngressConfig {
     }
 }
 
-fn ports(node: &Node) -> NodePorts {
+/// What the API needs of `node`.
+pub(super) fn ports(node: &Node) -> NodePorts {
     NodePorts {
         manager: node.manager.clone(),
         supervisor: node.supervisor.clone(),

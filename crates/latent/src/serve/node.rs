@@ -23,6 +23,7 @@ use latent_node::{
 };
 use latent_scheduler::CellPool;
 use latent_scheduler::admission::{Admission, AdmissionConfig, PressureSample, QuotaLedger};
+use latent_storage::disk::{Disk, RealDisk};
 use latent_storage::{SecretDirectory, Storage, StorageOptions};
 use latent_wasmtime::{
     ChildOptions, CompileLimits, CompilerChoice, FunctionsOptions, ImageLimits, ImageStore, Ports, Preparation,
@@ -57,6 +58,20 @@ pub struct Node {
     pub pressure: Option<PressureReader>,
 }
 
+/// What a node has of the machine.
+pub(super) struct Outside {
+    /// How components become code, and where it is kept.
+    pub preparation: Preparation,
+    /// What the storage is on.
+    pub disk: Arc<dyn Disk>,
+    /// What reads the machine's pressure, with what it read first; `None` where nobody looks at it.
+    pub pressure: Option<(PressureReader, PressureSample)>,
+    /// Where spans are sent.
+    pub spans: Option<Arc<Spans>>,
+    /// Who is told of ends after the node's own.
+    pub observer: Option<Arc<dyn ActivationObserver>>,
+}
+
 impl Node {
     /// Opens the data directory of `config` and makes a node of it. Blocks on the disk. The driver is to be spawned on
     /// the data runtime. `observer` is told of ends after the node's own.
@@ -78,26 +93,31 @@ impl Node {
             checked.map_err(|refusal| Failure::local(format!("secrets_dir: {refusal}")))?;
         }
         let spans = config.otlp_endpoint.as_deref().map(Spans::to).transpose().map_err(Failure::local)?;
-        Self::assemble(config, clock, (preparation, pressure), (spans.map(Arc::new), observer))
+        let outside = Outside { preparation, disk: Arc::new(RealDisk), pressure, spans: spans.map(Arc::new), observer };
+        Self::assemble(config, clock, outside)
             .map_err(|error| Failure::local(format!("cannot start the node: {}", error.message())))
     }
 
-    fn assemble(
+    /// Makes a node of what is open already, whose directories are there.
+    ///
+    /// # Errors
+    /// Those of the parts.
+    pub(super) fn assemble(
         config: &Config,
         clock: &Arc<dyn WallClock>,
-        (preparation, pressure): (Preparation, Option<(PressureReader, PressureSample)>),
-        (spans, observer): (Option<Arc<Spans>>, Option<Arc<dyn ActivationObserver>>),
+        outside: Outside,
     ) -> Result<(Self, CleanupDriver), PlatformError> {
+        let Outside { preparation, disk, pressure, spans, observer } = outside;
         let places = Places::of(config);
         let logs = Arc::new(LogBook::new(logs(config), Arc::clone(clock))?);
-        let outside = Ports { secrets: secrets(config), outgoing: Arc::new(outgoing(config)?), sink: logs.clone() };
-        let backend = Arc::new(WasmtimeBackend::with_ports(sizes::engine(config), preparation, outside)?);
+        let ports = Ports { secrets: secrets(config), outgoing: Arc::new(outgoing(config)?), sink: logs.clone() };
+        let backend = Arc::new(WasmtimeBackend::with_ports(sizes::engine(config), preparation, ports)?);
         let options = StorageOptions {
             limits: sizes::storage(config),
             catalog: CatalogLimits::default(),
             inspector: backend.clone(),
         };
-        let storage = Arc::new(Storage::open(&places.store, options)?);
+        let storage = Arc::new(Storage::open_on(disk, &places.store, options)?);
         let stores = Arc::new(Stores::new(storage.clone(), config.limits.component.0));
         let admission = Arc::new(Admission::new(Arc::new(QuotaLedger::new()), sizes::admission(config))?);
         let registry = registry(config, &stores, &admission, clock)?;

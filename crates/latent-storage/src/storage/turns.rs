@@ -141,12 +141,10 @@ mod tests {
             leads.wait();
             let others: Vec<_> = (1..=count)
                 .map(|change| {
-                    let joined = scope.spawn({
-                        let (turns, make) = (&turns, &make);
-                        move || turns.take(change, make)
-                    });
-                    until_wait(&turns, change);
-                    joined
+                    // One after the other; the last is what the first waits for, which then takes them all.
+                    until_wait(&turns, change - 1);
+                    let (turns, make) = (&turns, &make);
+                    scope.spawn(move || turns.take(change, make))
                 })
                 .collect();
             let first = first.join().expect("its panic is caught").ok();

@@ -27,7 +27,7 @@ use super::bodies::{Pace, RequestBody, ResponseBody};
 use super::config::ListenerConfig;
 use super::counters::{Counters, count};
 use super::socket::{Cut, Socket, Watched};
-use super::streams::Streams;
+use super::streams::{Begins, Streams};
 use crate::api::{Arrival, Peer, headers};
 use crate::tls::Tls;
 
@@ -69,7 +69,7 @@ where
         answer(request, (from, arrived), under_way, shared.config.request_bounds(), shared.service.clone())
     });
     let streams = Streams::default();
-    let builder = protocols(&shared.config, streams.clone());
+    let builder = protocols(&shared.config, streams.begins());
     let mut connection = pin!(builder.serve_connection(io, service));
     let mut closing = shared.closing.clone();
     let mut said_farewell = false;
@@ -168,7 +168,7 @@ where
     Ok(response.map(|body| ResponseBody::of(body, cut, under_way)))
 }
 
-fn protocols(config: &ListenerConfig, streams: Streams) -> auto::Builder<Streams> {
+fn protocols(config: &ListenerConfig, streams: Begins) -> auto::Builder<Begins> {
     let mut builder = auto::Builder::new(streams);
     builder
         .http1()

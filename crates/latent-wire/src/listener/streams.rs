@@ -18,9 +18,13 @@ use hyper::rt::Executor;
 /// for what else wakes a connection. A guest that computes stays one tick of the engine each time.
 const POLLS_MAX: u8 = 4;
 
-/// The executor of one connection.
+/// The streams of one connection, which end with it.
+#[derive(Default)]
+pub(super) struct Streams(Begins);
+
+/// Takes the streams of a connection as they come.
 #[derive(Clone, Default)]
-pub(super) struct Streams {
+pub(super) struct Begins {
     own: Arc<Mutex<Option<Own>>>,
 }
 
@@ -31,13 +35,18 @@ struct Own {
 }
 
 impl Streams {
+    /// What the connection gives its streams to.
+    pub(super) fn begins(&self) -> Begins {
+        self.0.clone()
+    }
+
     /// Polls the connection's own stream, if it has one. Whether it has ended, so that there may be something to write.
     pub(super) fn poll_own(&self, cx: &mut Context<'_>) -> bool {
-        let Some(own) = self.lock().take() else { return false };
+        let Some(own) = self.0.lock().take() else { return false };
         // Unwinding drops the stream, which resets it, as the end of a task would.
         match catch_unwind(AssertUnwindSafe(|| own.poll(cx))) {
             Ok(Some(own)) if own.polls < POLLS_MAX => {
-                *self.lock() = Some(own);
+                *self.0.lock() = Some(own);
                 false
             }
             Ok(Some(own)) => {
@@ -47,7 +56,17 @@ impl Streams {
             Ok(None) | Err(_) => true,
         }
     }
+}
 
+impl Drop for Streams {
+    /// A stream keeps what it was given to, and so itself.
+    fn drop(&mut self) {
+        let own = self.0.lock().take();
+        drop(own);
+    }
+}
+
+impl Begins {
     fn lock(&self) -> MutexGuard<'_, Option<Own>> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,7 +83,7 @@ impl Own {
     }
 }
 
-impl<F> Executor<F> for Streams
+impl<F> Executor<F> for Begins
 where
     F: Future<Output = ()> + Send + 'static,
 {

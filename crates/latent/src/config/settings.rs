@@ -195,7 +195,7 @@ impl Default for Config {
                 compilers: 2,
             },
             journal: JournalConfig {
-                retained: 16_384,
+                retained: 65_536,
                 retention: Duration::from_mins(5),
                 bytes: ByteSize(256 << 20),
                 declared_error: ByteSize(64 << 10),

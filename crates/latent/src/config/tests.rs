@@ -20,7 +20,7 @@ fn refusal(text: &str) -> String {
 fn the_defaults_are_a_node_and_those_of_the_reference() {
     let config = Config::default();
     check::check(&config).unwrap();
-    assert_eq!((config.cells_total(), config.capacity(), config.journal.retained), (16, 64, 16_384));
+    assert_eq!((config.cells_total(), config.capacity(), config.journal.retained), (16, 64, 65_536));
     assert_eq!((config.shutdown_grace, config.limits.fuel), (Duration::from_secs(30), 100_000_000));
     for key in keys::KEYS {
         let mut config = config.clone();

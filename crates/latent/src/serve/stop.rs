@@ -11,7 +11,7 @@ use latent_node::operations::Settled;
 use latent_wasmtime::WasmtimeBackend;
 use tokio::runtime::{Handle, Runtime};
 use tokio::task::{JoinHandle, spawn_blocking};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::directory;
 use super::listeners::Listening;
@@ -24,6 +24,8 @@ const CONNECTIONS: Duration = Duration::from_millis(150);
 const AFTERWARDS: Duration = Duration::from_millis(500);
 /// What of that writers, which may wait for a disk or a collector, leave to the threads.
 const THREADS: Duration = Duration::from_millis(200);
+/// Between two looks whether the engine is gone.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// The runtime of guests. Dropped before its end, where nothing may wait, it leaves its threads to themselves.
 pub struct DataRuntime(Option<Runtime>);
@@ -117,6 +119,15 @@ pub async fn stop(running: Running, hurry: impl Future<Output = ()>) -> Stopped 
     Stopped { settled, connections_cut, leftovers, overdue }
 }
 
+/// Waits until nobody has the engine any more: a change or a collection that has begun is not interrupted, and keeps it
+/// until it is done.
+async fn is_gone(engine: &Weak<WasmtimeBackend>, end: Instant) -> bool {
+    while engine.strong_count() > 0 && Instant::now() < end {
+        sleep(LOOK).await;
+    }
+    engine.strong_count() == 0
+}
+
 /// Ends the data runtime and the engine, whose threads are joined by the last who has it.
 async fn end_threads(node: Arc<Node>, data: DataRuntime, end: Instant) -> Option<&'static str> {
     let engine: Weak<WasmtimeBackend> = Arc::downgrade(&node.backend);
@@ -127,7 +138,7 @@ async fn end_threads(node: Arc<Node>, data: DataRuntime, end: Instant) -> Option
         drop(node);
     });
     match timeout_at(end, ended).await {
-        Ok(_) if engine.strong_count() == 0 => None,
+        Ok(_) if is_gone(&engine, end).await => None,
         Ok(_) => Some("engine"),
         Err(_) => Some("compilers"),
     }

@@ -29,8 +29,8 @@ fn turn(streams: &Streams) -> bool {
 async fn the_first_stream_is_run_by_the_connection_and_the_second_by_a_task() {
     let streams = Streams::default();
     let [first, second] = [(); 2].map(|()| Arc::new(AtomicUsize::new(0)));
-    streams.execute(stream(&first, open()));
-    streams.execute(stream(&second, open()));
+    streams.begins().execute(stream(&first, open()));
+    streams.begins().execute(stream(&second, open()));
     // This thread runs tasks as soon as the test waits.
     tokio::task::yield_now().await;
     assert_eq!([&first, &second].map(|polls| polls.load(Ordering::SeqCst)), [0, 1]);
@@ -38,7 +38,7 @@ async fn the_first_stream_is_run_by_the_connection_and_the_second_by_a_task() {
     assert_eq!(first.load(Ordering::SeqCst), 1);
     assert!(!turn(&streams), "there is none any more");
     let third = Arc::new(AtomicUsize::new(0));
-    streams.execute(stream(&third, open()));
+    streams.begins().execute(stream(&third, open()));
     assert!(turn(&streams), "the next one is the connection's again");
 }
 
@@ -47,7 +47,7 @@ async fn a_stream_that_waits_stays_and_ends_where_it_is() {
     let streams = Streams::default();
     let polls = Arc::new(AtomicUsize::new(0));
     let (opener, gate) = oneshot::channel();
-    streams.execute(stream(&polls, gate));
+    streams.begins().execute(stream(&polls, gate));
     assert!(!turn(&streams));
     opener.send(()).unwrap();
     assert!(turn(&streams));
@@ -61,14 +61,14 @@ async fn a_stream_that_keeps_the_connection_gets_a_task() {
     let (opener, gate) = oneshot::channel();
     let (told, done) = oneshot::channel();
     let held = stream(&polls, gate);
-    streams.execute(async move {
+    streams.begins().execute(async move {
         held.await;
         told.send(()).unwrap();
     });
     for _ in 0..POLLS_MAX {
         assert!(!turn(&streams));
     }
-    assert!(streams.lock().is_none(), "the connection is free for another");
+    assert!(streams.0.lock().is_none(), "the connection is free for another");
     opener.send(()).unwrap();
     done.await.expect("a task polled it to its end");
 }
@@ -77,12 +77,26 @@ async fn a_stream_that_keeps_the_connection_gets_a_task() {
 async fn a_panic_ends_its_stream_alone() {
     let streams = Streams::default();
     let (held, dropped) = oneshot::channel::<()>();
-    streams.execute(async move {
+    streams.begins().execute(async move {
         let _held = held;
         panic!("a stream that fails");
     });
     assert!(turn(&streams));
     assert!(dropped.await.is_err(), "what the stream held is gone");
-    streams.execute(stream(&Arc::default(), open()));
+    streams.begins().execute(stream(&Arc::default(), open()));
     assert!(turn(&streams));
+}
+
+#[tokio::test]
+async fn a_stream_that_keeps_the_executor_ends_with_its_connection() {
+    let streams = Streams::default();
+    let begins = streams.begins();
+    let (held, dropped) = oneshot::channel::<()>();
+    streams.begins().execute(async move {
+        let _held = (held, begins);
+        std::future::pending::<()>().await;
+    });
+    assert!(!turn(&streams));
+    drop(streams);
+    assert!(dropped.await.is_err());
 }

@@ -63,6 +63,7 @@ impl Whole {
             Node::assemble(&config, &clock, outside).expect("a node")
         };
         tokio::spawn(driver);
+        assert!(node.operations.lifecycle().started(), "it serves from now on");
         let api = Api::new(listeners::ports(&node), ApiConfig::default());
         let whole = Self { node, api, place };
         for guest in guests.iter().chain([&STEADY.service]) {

@@ -46,7 +46,7 @@ impl Asked {
 
 /// Builds the targets and runs them. The last line is `N passed, N failed`.
 pub fn run(asked: &Asked) -> Result<ExitCode, String> {
-    let installed = command(&["--version"]).output().map_err(cannot_start)?;
+    let installed = command(&["--version"]).output().map_err(|error| cannot_start(&error))?;
     if !installed.status.success() {
         return Err("cargo-fuzz is not installed; `cargo install cargo-fuzz` installs it".to_owned());
     }
@@ -55,7 +55,7 @@ pub fn run(asked: &Asked) -> Result<ExitCode, String> {
     if let Some(name) = unknown {
         return Err(format!("there is no target `{name}`; there are: {}", known.join(", ")));
     }
-    let built = command(&["build", "--sanitizer", "none"]).status().map_err(cannot_start)?;
+    let built = command(&["build", "--sanitizer", "none"]).status().map_err(|error| cannot_start(&error))?;
     if !built.success() {
         return Err("the targets do not build".to_owned());
     }
@@ -95,7 +95,7 @@ fn one(name: &str, seconds: u64) -> Result<Output, String> {
     if words.is_file() {
         command.arg(format!("-dict={}", words.display()));
     }
-    command.output().map_err(cannot_start)
+    command.output().map_err(|error| cannot_start(&error))
 }
 
 fn command(args: &[&str]) -> Command {
@@ -104,7 +104,7 @@ fn command(args: &[&str]) -> Command {
     command
 }
 
-fn cannot_start(error: std::io::Error) -> String {
+fn cannot_start(error: &std::io::Error) -> String {
     format!("cannot start cargo: {error}")
 }
 

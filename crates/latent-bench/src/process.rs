@@ -55,6 +55,15 @@ impl Process {
         Ok(fs::read_dir(self.file("fd"))?.count())
     }
 
+    /// Open descriptors, without those of compiled components that it keeps in memory, of which there is a bounded number.
+    ///
+    /// # Errors
+    /// When it is gone, or the system does not say.
+    pub fn descriptors_without_components(&self) -> io::Result<usize> {
+        let targets = fs::read_dir(self.file("fd"))?.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+        Ok(targets.filter(|target| !is_of_component(&target.to_string_lossy())).count())
+    }
+
     /// Threads.
     ///
     /// # Errors
@@ -66,6 +75,12 @@ impl Process {
     fn file(&self, name: &str) -> String {
         format!("/proc/{}/{name}", self.0)
     }
+}
+
+/// Whether a descriptor that leads to `target` belongs to a compiled component: its image, or the memory of a module.
+#[must_use]
+pub fn is_of_component(target: &str) -> bool {
+    target.contains(".image") || target.contains("memfd:")
 }
 
 /// Resident bytes of this process.

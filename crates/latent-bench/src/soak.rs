@@ -154,7 +154,7 @@ impl Soak {
             writeln!(out, "wrong: {wrong}")?;
         }
         let settled = settled(&self.operator).await.map(drop);
-        Ok(Ok(self.judged(calls, home, &course, changes, settled)))
+        Ok(Ok(Self::judged(calls, home, &course, changes, settled)))
     }
 
     fn changing(&self, stop: &watch::Receiver<bool>) -> Result<JoinHandle<Result<Changes, String>>, String> {
@@ -181,7 +181,6 @@ impl Soak {
     }
 
     fn judged(
-        &self,
         calls: u64,
         home: &Home,
         course: &Course,

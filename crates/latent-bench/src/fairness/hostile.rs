@@ -127,6 +127,7 @@ impl Lane {
 }
 
 /// A call that computes for so many iterations.
+#[must_use]
 pub fn burn(iterations: u64) -> InvokeRequest {
     call("containment-capsule", "burn", &format!("[{iterations}]"), "")
 }

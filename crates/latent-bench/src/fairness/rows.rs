@@ -48,7 +48,9 @@ impl Seen {
     /// That every call and every look was answered.
     pub fn answered(&self) -> Check {
         let (calls, health) = (&self.calls, &self.health);
-        let words = calls.words.iter().chain(&health.words).map(|word| format!(": {word}")).collect::<String>();
+        let words: Vec<_> =
+            [""].into_iter().chain(calls.words.iter().chain(&health.words).map(|word| &**word)).collect();
+        let words = words.join(": ");
         let sentence = format!(
             "{}: {} calls of the victim returned, {} did not; {} looks at /healthz were answered, {} were not{words}",
             self.name(),

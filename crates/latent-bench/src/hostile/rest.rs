@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::scene::{HEALTHY, HOSTILE, Scene, count_of};
 use crate::nodes::fixtures::{LOOK, echo};
 use crate::nodes::verdict::within;
-use crate::process::{descriptors_where, resident_bytes_of};
+use crate::process::{descriptors_where, is_of_component, resident_bytes_of};
 
 /// What the first call of the other tenant after a case may take, on a machine that does other things too.
 pub const HEALTHY_MAX: Duration = Duration::from_millis(250);
@@ -58,10 +58,9 @@ pub async fn before(scene: &Scene) -> Result<Holds, String> {
 
 fn holds(scene: &Scene, inventory: &Inventory) -> Result<Holds, String> {
     let id = scene.served.id;
-    let of_component = |target: &str| target.contains(".image") || target.contains("memfd:");
     Ok(Holds {
-        descriptors: descriptors_where(id, |target| !of_component(target))?,
-        of_components: descriptors_where(id, of_component)?,
+        descriptors: descriptors_where(id, |target| !is_of_component(target))?,
+        of_components: descriptors_where(id, is_of_component)?,
         prepared: count_of(inventory, "prepared-entries")?,
         resident: resident_bytes_of(id)?,
         record_bytes: count_of(inventory, "record-bytes")?,
@@ -186,9 +185,9 @@ mod tests {
             changed(|node| (node.cells[0].available, node.cells[0].quarantined) = (3, 1)).contains("all available")
         );
         assert!(changed(|node| node.cells.clear()).contains("no cells"));
-        for at in 0..ZERO.len() {
-            assert!(changed(|node| node.counts[at].value = 1).contains(ZERO[at]));
-            assert!(changed(|node| drop(node.counts.remove(at))).contains(ZERO[at]));
+        for (at, name) in ZERO.iter().enumerate() {
+            assert!(changed(|node| node.counts[at].value = 1).contains(name));
+            assert!(changed(|node| drop(node.counts.remove(at))).contains(name));
         }
     }
 

@@ -24,7 +24,7 @@ use crate::nodes::program::client;
 /// After how long a client leaves.
 const LEAVES: Duration = Duration::from_millis(5);
 /// After this a call without an answer is a deadlock.
-const WATCHDOG: Duration = Duration::from_secs(60);
+const WATCHDOG: Duration = Duration::from_mins(1);
 
 /// Where a node listens, and with what its tenant proves itself.
 #[derive(Debug, Clone)]
@@ -152,11 +152,11 @@ impl Caller {
 
     /// Calls, and cancels the activation as soon as the node knows it.
     async fn cancelled(&mut self, call: Call, id: &str) -> Result<Known, String> {
-        let canceller = self.grpc.clone();
+        let client = self.grpc.clone();
         let cancel = async {
             loop {
                 let request = CancelRequest { activation_id: id.to_owned(), reason: "soak".to_owned() };
-                match canceller.cancel(request).await {
+                match client.cancel(request).await {
                     Ok(_accepted) => return Ok(()),
                     // It may not have arrived yet.
                     Err(CallError::Node(node)) if node.error.code() == PlatformErrorCode::NotFound => (),

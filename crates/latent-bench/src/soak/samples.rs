@@ -28,7 +28,11 @@ pub struct At {
 /// # Errors
 /// When it is gone.
 pub fn sample(node: &Process) -> io::Result<Sample> {
-    Ok(Sample { resident_bytes: node.resident_bytes()?, descriptors: node.descriptors()?, threads: node.threads()? })
+    Ok(Sample {
+        resident_bytes: node.resident_bytes()?,
+        descriptors: node.descriptors_without_components()?,
+        threads: node.threads()?,
+    })
 }
 
 /// By how many bytes memory grows in a thousand calls; 0 where two samples are too few to tell.

@@ -120,10 +120,10 @@ mod tests {
 
     /// Lets one thread lead until `count` more wait; the turns that were made, and whether each of those was answered.
     fn beside_one_that_leads(count: usize, first_panics: bool) -> (Vec<Vec<usize>>, Vec<Option<usize>>) {
-        let (turns, made) = (Numbers::default(), Mutex::new(Vec::new()));
+        let (turns, taken) = (Numbers::default(), Mutex::new(Vec::new()));
         let make = |changes: Vec<usize>| {
             let answers = changes.iter().map(|change| change * 10).collect();
-            made.lock().expect("no test panics with it").push(changes);
+            taken.lock().expect("no test panics with it").push(changes);
             answers
         };
         let leads = Barrier::new(2);
@@ -152,7 +152,7 @@ mod tests {
             std::iter::once(first).chain(others).collect()
         });
         assert!(!turns.line().is_led && turns.line().waiting.is_empty(), "nobody leads an empty line");
-        (made.into_inner().expect("no test panics with it"), answers)
+        (taken.into_inner().expect("no test panics with it"), answers)
     }
 
     #[test]

@@ -110,8 +110,9 @@ impl Node {
         let Outside { preparation, disk, pressure, spans, observer } = outside;
         let places = Places::of(config);
         let logs = Arc::new(LogBook::new(logs(config), Arc::clone(clock))?);
-        let ports = Ports { secrets: secrets(config), outgoing: Arc::new(outgoing(config)?), sink: logs.clone() };
-        let backend = Arc::new(WasmtimeBackend::with_ports(sizes::engine(config), preparation, ports)?);
+        let engine_ports =
+            Ports { secrets: secrets(config), outgoing: Arc::new(outgoing(config)?), sink: logs.clone() };
+        let backend = Arc::new(WasmtimeBackend::with_ports(sizes::engine(config), preparation, engine_ports)?);
         let options = StorageOptions {
             limits: sizes::storage(config),
             catalog: CatalogLimits::default(),

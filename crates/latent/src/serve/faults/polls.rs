@@ -114,7 +114,7 @@ async fn first_calls_at_every_poll() {
     for action in [Action::Cancel, Action::Drop] {
         for times in 0.. {
             assert!(times < POLLS_MAX, "it never ends");
-            let fresh = variant(&component, times * 2 + u32::from(action == Action::Drop));
+            let fresh = variant(component, times * 2 + u32::from(action == Action::Drop));
             whole.publish(&fresh).await.expect("it is published");
             whole.deploy("fresh", &fresh).await.expect("it is deployed");
             if !acted(&whole, (STEADY, "fresh"), action, times).await {
@@ -167,7 +167,7 @@ fn done(answer: Result<(), Refused>) {
 fn a_change_can_be_dropped_at_every_poll() {
     on_runtime(async {
         let whole = Whole::begin(UnsyncedDisk, &[]).await;
-        let component = variant(&latent_guests::component(STEADY.service), 1);
+        let component = variant(latent_guests::component(STEADY.service), 1);
         let publish: Change = |whole, component| whole.publish(component).boxed();
         let withdraw: Change = |whole, component| whole.withdraw(component).boxed();
         let deploy: Change = |whole, component| whole.deploy("other", component).boxed();

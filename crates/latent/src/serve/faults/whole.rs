@@ -22,7 +22,7 @@ use crate::serve::node::{Node, Outside};
 use crate::serve::{Places, directory, listeners};
 
 /// Nothing in a test takes longer.
-pub const WATCHDOG: Duration = Duration::from_secs(60);
+pub const WATCHDOG: Duration = Duration::from_mins(1);
 /// Rows of a page; nothing here has more.
 const ROWS: u32 = 100;
 
@@ -68,14 +68,14 @@ impl Whole {
         let whole = Self { node, api, place };
         for guest in guests.iter().chain([&STEADY.service]) {
             let component = latent_guests::component(guest);
-            whole.publish(&component).await.expect("the guest is published");
-            whole.deploy(guest, &component).await.expect("the guest is deployed");
+            whole.publish(component).await.expect("the guest is published");
+            whole.deploy(guest, component).await.expect("the guest is deployed");
         }
         whole.serves().await;
         whole
     }
 
-    fn caller(&self) -> CallContext {
+    fn caller() -> CallContext {
         let subject = ServiceName::new("caller").expect("a name");
         let principal = Principal { tenant: tenant(), subject, kind: PrincipalKind::User };
         let access = Access { principal, roles: Role::ALL.into_iter().collect(), credential: "test".into() };
@@ -89,7 +89,7 @@ impl Whole {
 
     pub async fn publish(&self, component: &[u8]) -> Result<(), Refused> {
         let component = component.to_vec().into();
-        self.api.publish(&self.caller(), proto::PublishHead::default(), component).await.map(drop)
+        self.api.publish(&Self::caller(), proto::PublishHead::default(), component).await.map(drop)
     }
 
     /// Makes `component` the one deployment of `service`.
@@ -97,18 +97,18 @@ impl Whole {
         let release = Sha256Digest::of(component);
         let manifest = format!(r#"{{"service":"{service}","deployment":"d","release":"{release}"}}"#);
         let request = proto::ApplyRequest { manifest, ..Default::default() };
-        self.api.apply(&self.caller(), request).await.map(drop)
+        self.api.apply(&Self::caller(), request).await.map(drop)
     }
 
     pub async fn remove(&self, service: &str) -> Result<(), Refused> {
         let (service, deployment) = (service.to_owned(), "d".to_owned());
         let request = proto::DeleteDeploymentRequest { service, deployment, expected_generation: None };
-        self.api.delete_deployment(&self.caller(), request).await.map(drop)
+        self.api.delete_deployment(&Self::caller(), request).await.map(drop)
     }
 
     pub async fn withdraw(&self, component: &[u8]) -> Result<(), Refused> {
         let request = proto::DeleteReleaseRequest { digest: Sha256Digest::of(component).to_string() };
-        self.api.delete_release(&self.caller(), request).await.map(drop)
+        self.api.delete_release(&Self::caller(), request).await.map(drop)
     }
 
     /// Calls `function` of the service as activation `id`.
@@ -121,18 +121,18 @@ impl Whole {
             budget: Some(proto::Budget { fuel: Some(20_000_000), ..Default::default() }),
             ..Default::default()
         };
-        self.api.invoke(&self.caller(), request).await
+        self.api.invoke(&Self::caller(), request).await
     }
 
     pub async fn cancel(&self, id: &str) -> Result<proto::CancelDisposition, Refused> {
         let request = proto::CancelRequest { activation_id: id.to_owned(), reason: "enough".to_owned() };
-        self.api.cancel(&self.caller(), request).await.map(|answer| answer.disposition())
+        self.api.cancel(&Self::caller(), request).await.map(|answer| answer.disposition())
     }
 
     /// How the activation ended; empty where there is none, or none that has ended.
     pub async fn end_of(&self, id: &str) -> String {
         let request = proto::GetActivationRequest { activation_id: id.to_owned() };
-        let found = self.api.get_activation(&self.caller(), request).await;
+        let found = self.api.get_activation(&Self::caller(), request).await;
         found.ok().and_then(|activation| activation.terminal).map(|end| end.state).unwrap_or_default()
     }
 
@@ -150,9 +150,12 @@ impl Whole {
                 tokio::task::yield_now().await;
             }
         };
-        if tokio::time::timeout(WATCHDOG, settled).await.is_err() {
-            panic!("not all is given back: {:?} {:?}", self.node.operations.inventory(), self.node.backend.resources());
-        }
+        assert!(
+            tokio::time::timeout(WATCHDOG, settled).await.is_ok(),
+            "not all is given back: {:?} {:?}",
+            self.node.operations.inventory(),
+            self.node.backend.resources()
+        );
         self.node.supervisor.audit().expect("the slots add up");
         self.node.storage.audit().expect("the counters add up");
     }
@@ -172,9 +175,9 @@ impl Whole {
     /// What the API lists.
     pub async fn held(&self) -> Held {
         let releases = proto::ListReleasesRequest { page_size: ROWS, ..Default::default() };
-        let releases = self.api.list_releases(&self.caller(), releases).await.expect("a list").releases;
+        let releases = self.api.list_releases(&Self::caller(), releases).await.expect("a list").releases;
         let deployments = proto::ListDeploymentsRequest { page_size: ROWS, ..Default::default() };
-        let deployments = self.api.list_deployments(&self.caller(), deployments).await.expect("a list").deployments;
+        let deployments = self.api.list_deployments(&Self::caller(), deployments).await.expect("a list").deployments;
         let releases = releases.into_iter().map(|release| release.digest);
         let deployments = deployments.into_iter().map(|one| format!("{} {}", one.service, one.release));
         Held(releases.chain(deployments).collect())

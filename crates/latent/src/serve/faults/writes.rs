@@ -12,10 +12,13 @@ use super::whole::{Held, STEADY, Whole, on_runtime, variant};
 /// More writes than the course takes.
 const WRITES_MAX: u64 = 2000;
 
+/// What is asked of a node, with a component.
+type Ask = for<'a> fn(&'a Whole, &'a [u8]) -> BoxFuture<'a, Result<(), Refused>>;
+
 /// One thing that is asked of the node, and what it changes in what the node holds.
 struct Step {
     name: &'static str,
-    ask: for<'a> fn(&'a Whole, &'a [u8]) -> BoxFuture<'a, Result<(), Refused>>,
+    ask: Ask,
     changes: fn(&mut Held, &str),
 }
 
@@ -95,7 +98,7 @@ async fn every_write(fault: fn(u64) -> Fault) {
     let mut failed = 0;
     for at in 1.. {
         assert!(at < WRITES_MAX, "the course never ends");
-        let component = variant(&echo, u32::try_from(at).expect("few writes"));
+        let component = variant(echo, u32::try_from(at).expect("few writes"));
         let (calls, has_failed) = course(&whole, &disk, &component, fault(at)).await;
         failed += calls;
         if !has_failed {
@@ -120,13 +123,13 @@ fn a_disk_that_fails_at_any_write_once_costs_the_call_that_met_it_and_nothing_el
 fn a_node_whose_compiled_components_cannot_be_kept_serves_new_ones_and_keeps_them_once_it_can() {
     on_runtime(async {
         let whole = Whole::begin(UnsyncedDisk, &[]).await;
-        let kept = || whole.images().read_dir().map_or(0, |entries| entries.count());
+        let kept = || whole.images().read_dir().map_or(0, std::iter::Iterator::count);
         let before = kept();
         assert!(before > 0, "they are kept where they can be");
         let aside = whole.images().with_extension("aside");
         std::fs::rename(whole.images(), &aside).expect("it is moved");
         for (number, expected) in [(1, 0), (2, before + 1)] {
-            let fresh = variant(&latent_guests::component(STEADY.service), number);
+            let fresh = variant(latent_guests::component(STEADY.service), number);
             whole.publish(&fresh).await.expect("it is published");
             whole.deploy("fresh", &fresh).await.expect("it is deployed");
             whole.invoke(STEADY, "fresh", "").await.expect("it is served");

@@ -1,9 +1,9 @@
 //! The noisy neighbour: one tenant that calls at a steady rate, beside tenants that do what they can to be in its way.
 //!
 //! Invariant: the victim, the hostile tenants and the node are three processes; what the first one sees is judged against what
-//! it saw alone, in the same run on the same node. [`kind`] says what hostile tenants do, [`hostile`] is their process and
-//! [`orders`] the way to it, [`ground`] the node, [`paced`] the open loop, [`bound`] what is promised, [`rows`] what is
-//! printed, and [`equal`] compares tenants that are alike.
+//! it saw alone, in the same run on the same node. `kind` says what hostile tenants do, `hostile` is their process and
+//! `orders` the way to it, `ground` the node, `paced` the open loop, `bound` what is promised, `rows` what is
+//! printed, and `equal` compares tenants that are alike.
 
 mod bound;
 mod equal;

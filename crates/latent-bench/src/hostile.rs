@@ -1,7 +1,7 @@
 //! Everything hostile that may be done to a node, done to one that runs: by guests, tenants, peers and the machine.
 //!
 //! Invariant: a case knows of its node only what a client, an operator or the file system can. After each the node is looked
-//! at as a whole ([`rest`]), so that a case which leaves something behind has failed, whatever its own answer was.
+//! at as a whole (`rest`), so that a case which leaves something behind has failed, whatever its own answer was.
 
 mod case;
 mod covered;

@@ -1,8 +1,8 @@
 //! The soak: many calls of one node by every way in, one of twenty hostile, while releases come and go.
 //!
-//! Invariant: each call is compared with how it has to end, and each accepted one has one line in the usage log. [`mix`] says
-//! what is called, [`asks`] what is sent for it, [`caller`] calls, [`beside`] changes what is deployed, [`samples`] and
-//! [`lines`] judge memory and the usage log. The calls are made in ten parts; between two parts the node has to be idle,
+//! Invariant: each call is compared with how it has to end, and each accepted one has one line in the usage log. `mix` says
+//! what is called, `asks` what is sent for it, `caller` calls, `beside` changes what is deployed, `samples` and
+//! `lines` judge memory and the usage log. The calls are made in ten parts; between two parts the node has to be idle,
 //! with everything returned. The first two parts are the warm-up.
 
 mod asks;

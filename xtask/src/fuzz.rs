@@ -99,8 +99,8 @@ fn one(name: &str, seconds: u64) -> Result<Output, String> {
 }
 
 fn command(args: &[&str]) -> Command {
-    let mut command = Command::new("cargo");
-    command.arg("fuzz").args(args).env(UNSTABLE.0, UNSTABLE.1).current_dir(repository::root());
+    let mut command = repository::cargo();
+    command.arg("fuzz").args(args).env(UNSTABLE.0, UNSTABLE.1);
     command
 }
 

@@ -4,12 +4,11 @@
 //! need that database; CONTRIBUTING says how to look at them.
 
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::Value;
 use spdx::{Expression, ParseMode};
 
-use crate::repository::root;
+use crate::repository::{cargo, root};
 
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
@@ -61,9 +60,8 @@ fn accepted(file: &Path) -> Result<Vec<String>, String> {
 }
 
 fn packages() -> Result<Vec<Package>, String> {
-    let output = Command::new("cargo")
+    let output = cargo()
         .args(["metadata", "--locked", "--format-version", "1", "--all-features"])
-        .current_dir(root())
         .output()
         .map_err(|error| format!("cannot start cargo metadata: {error}"))?;
     if !output.status.success() {

@@ -99,7 +99,7 @@ fn check(run: fn(&Repository) -> Result<String, Vec<String>>) -> Result<ExitCode
 /// Builds the program and the `trial` of latent-bench in one go, so that both are of the same sources, and runs the trial on it.
 fn whole_nodes(trial: &str, rest: &[String]) -> Result<ExitCode, String> {
     let build = ["build", "--release", "--locked", "--workspace", "--bin", "latent", "--bin", trial];
-    let outcome = run(Command::new("cargo").args(build))?;
+    let outcome = run(repository::cargo().args(build))?;
     if outcome != ExitCode::SUCCESS {
         return Ok(outcome);
     }
@@ -111,7 +111,7 @@ fn whole_nodes(trial: &str, rest: &[String]) -> Result<ExitCode, String> {
 /// Runs cargo with `args -- rest` and passes its exit code on. No package is selected, so that features are those of the
 /// whole workspace and the engine is not built again.
 fn cargo(args: &[&str], rest: &[String]) -> Result<ExitCode, String> {
-    run(Command::new("cargo").args(args).arg("--").args(rest))
+    run(repository::cargo().args(args).arg("--").args(rest))
 }
 
 /// Runs a command at the root of the repository and passes its exit code on.

@@ -54,6 +54,19 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies one directory below the root")
 }
 
+/// A cargo at the root of the repository, as one that is started by hand. What the cargo that runs this program tells it
+/// of its own package is taken away: build scripts of libraries look at it, and would run again at every turn.
+pub fn cargo() -> Command {
+    let mut command = Command::new("cargo");
+    command.current_dir(root());
+    let is_of_this = |name: &&str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    let names: Vec<_> = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
+    for name in names.iter().map(String::as_str).filter(is_of_this) {
+        command.env_remove(name);
+    }
+    command
+}
+
 impl Repository {
     /// Reads the checkout that this binary was built from.
     pub fn load() -> Result<Self, String> {
@@ -114,7 +127,7 @@ fn relative(root: &Path, path: &Path) -> Result<String, String> {
 }
 
 fn packages(root: &Path) -> Result<Vec<Package>, String> {
-    let output = Command::new("cargo")
+    let output = cargo()
         .args(["metadata", "--no-deps", "--format-version", "1"])
         .current_dir(root)
         .output()

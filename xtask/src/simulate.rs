@@ -1,6 +1,6 @@
 //! `cargo xtask simulate`: which seeds the simulation of latent-node runs, told to its test through the environment.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use crate::repository;
 
@@ -35,12 +35,11 @@ impl Seeds {
 /// Runs the test, and passes its exit code on.
 pub fn run(seeds: Seeds) -> Result<ExitCode, String> {
     let test = ["test", "--release", "--locked", "-p", "latent-node", "--test", "simulation"];
-    let status = Command::new("cargo")
+    let status = repository::cargo()
         .args(test)
         .args(["--", "--exact", "two_thousand_seeds_hold_every_invariant", "--nocapture"])
         .env("LATENT_SIMULATION_SEEDS", seeds.count.to_string())
         .env("LATENT_SIMULATION_FROM", seeds.from.to_string())
-        .current_dir(repository::root())
         .status()
         .map_err(|error| format!("cannot start cargo: {error}"))?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))

@@ -24,6 +24,8 @@ pub struct Settled {
     pub cancelled: u64,
     /// Activations that are still under way: none, unless a guest or the engine is stuck.
     pub left: u64,
+    /// How long those that were cancelled took to end.
+    pub cancelling: Duration,
 }
 
 impl NodeOperations {
@@ -38,12 +40,13 @@ impl NodeOperations {
             Either::Right(((), _)) => self.under_way(),
         };
         if left == 0 {
-            return Settled { cancelled: 0, left: self.under_way() };
+            return Settled { cancelled: 0, left: self.under_way(), cancelling: Duration::ZERO };
         }
+        let began = Instant::now();
         let cancelled = self.parts.manager.cancel_all(REASON) as u64;
         self.parts.manager.parts().scheduler.shut_down();
         let left = self.emptied_within(self.parts.supervisor.continuation_cap() + MARGIN).await;
-        Settled { cancelled, left }
+        Settled { cancelled, left, cancelling: began.elapsed() }
     }
 
     /// Waits until nothing is under way, for at most `wait`, and says how much is.

@@ -71,11 +71,6 @@ impl Files {
         Ok(())
     }
 
-    /// Sees to it that what was written is on the disk.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        self.file.as_ref().map_or(Ok(()), File::sync_data)
-    }
-
     fn begin_next(&mut self) {
         self.file = None;
         self.number += 1;

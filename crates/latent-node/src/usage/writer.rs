@@ -1,7 +1,8 @@
 //! The one thread that writes a usage log.
 //!
 //! Invariant: lines leave the queue only into a batch, and a batch is given up only when it is in the file, or when the
-//! log is closed on a disk that does not take it.
+//! log is closed on a disk that does not take it. A line that was written outlives the process, and is on the disk when the
+//! system puts it there: nothing here waits for that.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -70,7 +71,6 @@ impl Writer {
             self.fill();
             self.write();
         }
-        let _best_effort = self.files.sync();
     }
 
     /// Waits for more, unless somebody waits for what there is, or the log is being closed.

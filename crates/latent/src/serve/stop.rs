@@ -1,7 +1,7 @@
 //! How a node ends (reference, section 10): activations, then listeners, then threads; and what is left is counted.
 //!
-//! Invariant: what comes after the activations has one deadline for all of its steps, so that a slow step takes from those
-//! that are quick; all together end within the grace and one second.
+//! Invariant: what comes after the grace has one deadline for all of its steps, so that a slow step takes from those that
+//! are quick; all together end within the grace and one second.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -19,9 +19,10 @@ use super::node::Node;
 
 /// What connections have to end by themselves, once nothing is under way.
 const CONNECTIONS: Duration = Duration::from_millis(150);
-/// What all that comes after the activations has together: connections, writers, compilers and threads. The rest of the
-/// second is that of activations which are cancelled.
-const AFTERWARDS: Duration = Duration::from_millis(500);
+/// What all that comes after the grace has together; the rest of the second is that of the control runtime.
+const AFTER_GRACE: Duration = Duration::from_millis(900);
+/// What connections, writers, compilers and threads have of it at least, however long cancelled activations take.
+const AFTERWARDS_MIN: Duration = Duration::from_millis(500);
 /// What of that writers, which may wait for a disk or a collector, leave to the threads.
 const THREADS: Duration = Duration::from_millis(200);
 /// Between two looks whether the engine is gone.
@@ -89,7 +90,7 @@ impl Stopped {
 
 impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Settled { cancelled, left } = self.settled;
+        let Settled { cancelled, left, cancelling: _ } = self.settled;
         let end = if self.is_clean() { "stopped, nothing left" } else { "stopped, and not everything ended" };
         write!(f, "{end}: {cancelled} activations cancelled, {left} left, {} connections cut", self.connections_cut)?;
         self.leftovers.iter().try_for_each(|(name, count)| write!(f, ", {name} {count}"))?;
@@ -101,7 +102,7 @@ impl fmt::Display for Stopped {
 pub async fn stop(running: Running, hurry: impl Future<Output = ()>) -> Stopped {
     let Running { node, listening, data, driver, housekeeping } = running;
     let settled = node.operations.settle(hurry).await;
-    let end = Instant::now() + AFTERWARDS;
+    let end = Instant::now() + afterwards(settled.cancelling);
     let mut overdue = Vec::new();
     let connections_cut = listening.end(CONNECTIONS, Instant::now().into_std()).await;
     directory::forget_listeners(&node.places.listeners);
@@ -117,6 +118,11 @@ pub async fn stop(running: Running, hurry: impl Future<Output = ()>) -> Stopped 
     let leftovers = node.operations.leftovers();
     overdue.extend(end_threads(node, data, end).await);
     Stopped { settled, connections_cut, leftovers, overdue }
+}
+
+/// What all that comes after the activations has, when those that were cancelled took so long.
+fn afterwards(cancelling: Duration) -> Duration {
+    AFTER_GRACE.saturating_sub(cancelling).max(AFTERWARDS_MIN)
 }
 
 /// Waits until nobody has the engine any more: a change or a collection that has begun is not interrupted, and keeps it
@@ -141,5 +147,16 @@ async fn end_threads(node: Arc<Node>, data: DataRuntime, end: Instant) -> Option
         Ok(_) if is_gone(&engine, end).await => None,
         Ok(_) => Some("engine"),
         Err(_) => Some("compilers"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cancelled_activations_leave_of_the_second_is_for_the_disk() {
+        let after = |cancelling| afterwards(Duration::from_millis(cancelling)).as_millis();
+        assert_eq!([0, 20, 400, 401, 5000].map(after), [900, 880, 500, 500, 500]);
     }
 }

@@ -106,12 +106,17 @@ async fn an_activation_that_ends_within_the_grace_is_not_cancelled() {
         tokio::time::sleep(STOP_GRACE / 2).await;
         leave.open();
     });
-    assert_eq!(operations.settle(pending()).await, Settled { cancelled: 0, left: 0 });
+    assert_eq!(ends(operations.settle(pending()).await), (0, 0));
     opener.await.unwrap();
     assert!(matches!(running.await.unwrap().outcome, latent_core::ActivationOutcome::Succeeded { .. }));
     assert!(node.supervisor.reserve().is_err(), "a node that stops gives no slot");
     assert_eq!(operations.leftovers(), []);
     timeout(STOP_GRACE, driver).await.expect("the driver ends");
+}
+
+/// How many were cancelled, and how many are left.
+fn ends(settled: Settled) -> (u64, u64) {
+    (settled.cancelled, settled.left)
 }
 
 /// Two activations that end when they are cancelled, and leave the paused clock alone until then.
@@ -133,7 +138,7 @@ async fn what_is_left_after_the_grace_is_cancelled() {
     let activations = two_waiting(&node);
     let operations = operations_of(&node, 0);
     let began = Instant::now();
-    assert_eq!(operations.settle(pending()).await, Settled { cancelled: 2, left: 0 });
+    assert_eq!(ends(operations.settle(pending()).await), (2, 0));
     let took = began.elapsed();
     assert!(took >= STOP_GRACE && took < STOP_GRACE + Duration::from_secs(1), "{took:?}");
     assert_cancelled(activations).await;
@@ -148,7 +153,7 @@ async fn whoever_is_in_a_hurry_skips_the_grace() {
     let activations = two_waiting(&node);
     let operations = operations_of(&node, 0);
     let began = Instant::now();
-    assert_eq!(operations.settle(ready(())).await, Settled { cancelled: 2, left: 0 });
+    assert_eq!(ends(operations.settle(ready(())).await), (2, 0));
     assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
     assert_cancelled(activations).await;
     timeout(STOP_GRACE, driver).await.expect("the driver ends");
@@ -160,7 +165,7 @@ async fn an_activation_that_nobody_polls_is_told_as_left() {
     node.backend.set_step("spin", FakeStep::Spin);
     let running = node.running("a", "spin");
     let operations = operations_of(&node, 3);
-    assert_eq!(operations.settle(ready(())).await, Settled { cancelled: 1, left: 1 });
+    assert_eq!(ends(operations.settle(ready(())).await), (1, 1));
     let leftovers = operations.leftovers();
     for name in ["activations", "leases", "quota-live", "continuation-slots", "stores"] {
         assert!(leftovers.iter().any(|(known, _)| *known == name), "{name} is missing in {leftovers:?}");

@@ -43,6 +43,16 @@ pub fn read(text: &str) -> Result<Vec<Entry>, Misread> {
     Ok(entries)
 }
 
+/// A path as a file has it on one line: parts that are no bare key are quoted.
+pub fn dotted<'a>(path: impl IntoIterator<Item = &'a str>) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let part = |part: &'a str| match part {
+        bare if !bare.is_empty() && bare.chars().all(is_bare) => bare.to_owned(),
+        other => toml::Value::String(other.to_owned()).to_string(),
+    };
+    path.into_iter().map(part).collect::<Vec<_>>().join(".")
+}
+
 /// The nesting is bounded by the parser.
 fn flatten(text: &str, table: &DeTable<'_>, path: &mut Vec<String>, entries: &mut Vec<Entry>) {
     for (key, value) in table {

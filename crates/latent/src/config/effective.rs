@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::document::{self, Entry};
+use super::document::{self, Entry, dotted};
 use super::keys::{self, KEYS, Key};
 use super::kinds::Literal;
 use super::settings::Config;
@@ -107,7 +107,7 @@ impl Effective {
     }
 
     fn take_entry(&mut self, entry: &Entry, base: &Path, origin: Origin) -> Result<(), String> {
-        let name = entry.path.join(".");
+        let name = dotted(entry.path.iter().map(String::as_str));
         if entry.path.first().is_some_and(|first| first == "tenants") {
             tenants::take(&mut self.config.tenants, &entry.path[1..], &entry.literal)?;
         } else if let Some(key) = keys::find(&name) {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use latent_core::TenantId;
 use latent_node::access::TenantQuota;
 
+use super::document::dotted;
 use super::kinds::{ByteSize, Literal, Setting as _};
 
 /// The keys of one tenant.
@@ -64,6 +65,6 @@ fn of_tenant(name: &str, quota: &TenantQuota) -> Vec<(String, Option<String>)> {
         ("disk", size(quota.disk_bytes)),
     ];
     let set = values.into_iter().filter(|(_, value)| value.is_some());
-    let rows: Vec<_> = set.map(|(field, value)| (format!("tenants.{name}.{field}"), value)).collect();
-    if rows.is_empty() { vec![(format!("tenants.{name}"), None)] } else { rows }
+    let rows: Vec<_> = set.map(|(field, value)| (dotted(["tenants", name, field]), value)).collect();
+    if rows.is_empty() { vec![(dotted(["tenants", name]), None)] } else { rows }
 }

@@ -165,6 +165,19 @@ fn each_value_shows_where_it_comes_from() {
 }
 
 #[test]
+fn a_tenant_whose_name_is_no_bare_key_is_printed_as_a_file_takes_it() {
+    let text = "[tenants.'a.b']\nlive = 3\n[tenants.'say\"so\"']\nlive = 4\n[tenants.'c\\d']\nlive = 5\n";
+    let effective = file(text).unwrap();
+    let rows = effective.rows().into_iter().filter(|row| row.key.starts_with("tenants."));
+    let printed: Vec<_> = rows.map(|row| format!("{} = {}", row.key, row.value.unwrap())).collect();
+    let again = file(&printed.join("\n")).unwrap();
+    assert_eq!(again.config.tenants, effective.config.tenants, "{printed:?}");
+    assert_eq!(again.config.tenants.len(), 3);
+    assert!(effective.origin("tenants.\"a.b\".live") != Origin::Default, "{printed:?}");
+    assert!(refusal("\"cells.standard\".count = 4").contains("there is no key \"cells.standard\".count"));
+}
+
+#[test]
 fn a_file_that_cannot_be_read_is_named() {
     let args = ConfigArgs { config: Some("/nowhere/latent.toml".into()), ..ConfigArgs::default() };
     assert!(read(&args, None).unwrap_err().contains("/nowhere/latent.toml"));

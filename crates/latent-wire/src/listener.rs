@@ -8,6 +8,7 @@ mod bodies;
 mod config;
 mod connection;
 mod counters;
+mod rounds;
 mod socket;
 mod streams;
 

@@ -26,6 +26,7 @@ use super::activity::{Activity, UnderWay};
 use super::bodies::{Pace, RequestBody, ResponseBody};
 use super::config::ListenerConfig;
 use super::counters::{Counters, count};
+use super::rounds::Rounds;
 use super::socket::{Cut, Socket, Watched};
 use super::streams::{Begins, Streams};
 use crate::api::{Arrival, Peer, headers};
@@ -68,7 +69,7 @@ where
         let under_way = (activity.begin(now), cut);
         answer(request, (from, arrived), under_way, shared.config.request_bounds(), shared.service.clone())
     });
-    let streams = Streams::default();
+    let (streams, rounds) = (Streams::default(), Rounds::new());
     let builder = protocols(&shared.config, streams.begins());
     let mut connection = pin!(builder.serve_connection(io, service));
     let mut closing = shared.closing.clone();
@@ -78,13 +79,13 @@ where
         let look_again = next_look(&activity, &shared.config, said_farewell);
         tokio::select! {
             // An error here is the peer's doing, and there is nobody left to tell.
-            // Each round after the first ends a stream, of which there are as many as were read.
-            _ended = poll_fn(|cx| loop {
+            _ended = poll_fn(|cx| rounds.poll(cx, |cx| {
                 let ended = connection.as_mut().poll(cx);
-                if ended.is_ready() || !streams.poll_own(cx) {
-                    return ended;
+                if ended.is_pending() {
+                    streams.poll_own(cx);
                 }
-            }) => break,
+                ended
+            })) => break,
             _ = closing.wait_for(Option::is_some), if !said_farewell => {
                 connection.as_mut().graceful_shutdown();
                 said_farewell = true;

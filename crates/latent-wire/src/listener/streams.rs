@@ -40,20 +40,23 @@ impl Streams {
         self.0.clone()
     }
 
-    /// Polls the connection's own stream, if it has one. Whether it has ended, so that there may be something to write.
-    pub(super) fn poll_own(&self, cx: &mut Context<'_>) -> bool {
-        let Some(own) = self.0.lock().take() else { return false };
+    /// Polls the connection's own stream, if it has one, and wakes whoever polls when it has ended, as there may be something
+    /// to write.
+    pub(super) fn poll_own(&self, cx: &mut Context<'_>) {
+        let Some(own) = self.0.lock().take() else { return };
         // Unwinding drops the stream, which resets it, as the end of a task would.
         match catch_unwind(AssertUnwindSafe(|| own.poll(cx))) {
-            Ok(Some(own)) if own.polls < POLLS_MAX => {
-                *self.0.lock() = Some(own);
-                false
-            }
-            Ok(Some(own)) => {
-                tokio::spawn(own.stream);
-                false
-            }
-            Ok(None) | Err(_) => true,
+            Ok(Some(own)) => self.keep(own),
+            Ok(None) | Err(_) => cx.waker().wake_by_ref(),
+        }
+    }
+
+    /// Keeps a stream that goes on, or gives it to a task if it has been polled too often.
+    fn keep(&self, own: Own) {
+        if own.polls < POLLS_MAX {
+            *self.0.lock() = Some(own);
+        } else {
+            tokio::spawn(own.stream);
         }
     }
 }

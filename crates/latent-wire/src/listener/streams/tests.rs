@@ -1,7 +1,7 @@
 //! One stream by the connection, the others by tasks.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Waker;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Wake, Waker};
 
 use super::*;
 use tokio::sync::oneshot;
@@ -21,8 +21,20 @@ fn open() -> oneshot::Receiver<()> {
     gate
 }
 
+/// Polls the connection's stream; whether that asks for another look.
 fn turn(streams: &Streams) -> bool {
-    streams.poll_own(&mut Context::from_waker(Waker::noop()))
+    let asked = Arc::new(Asked::default());
+    streams.poll_own(&mut Context::from_waker(&Waker::from(Arc::clone(&asked))));
+    asked.0.load(Ordering::SeqCst)
+}
+
+#[derive(Default)]
+struct Asked(AtomicBool);
+
+impl Wake for Asked {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 #[tokio::test]

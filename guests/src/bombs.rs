@@ -1,5 +1,5 @@
 //! Components that are small to send and large to read: a compiler that believes them loses its stack, its memory or its time.
-//! All of them are well-formed, so that only a limit can refuse them.
+//! All of them are well-formed, so that only a limit can refuse them. And what is no component at all.
 
 use std::fmt::Write as _;
 
@@ -10,6 +10,19 @@ use crate::generated::CONTRACT;
 const HEADER: &[u8] = b"\0asm\x0d\0\x01\0";
 /// The section that has types.
 const TYPES: u8 = 7;
+
+/// What is no component, and the words by which a refusal says what it is.
+pub const NO_COMPONENTS: [(&[u8], &str); 9] = [
+    (b"\0asm\x01\0\0\0", "a core WebAssembly module"),
+    (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0", "an ELF file"),
+    (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG image"),
+    (b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "gzip data"),
+    (b"(component (core modul))", "text"),
+    (b"", "an empty file"),
+    (b"\0asm\x0d\0\x01\0", "only a component's header"),
+    (b"\0asm", "cut short"),
+    (b"PK\x03\x04\x14\0", "a zip archive"),
+];
 
 /// Instance types, each declared in the one before, `depth` of them; three bytes each.
 #[must_use]

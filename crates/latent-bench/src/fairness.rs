@@ -130,13 +130,12 @@ impl Trial {
     /// What the victim sees beside these.
     async fn seen(&self, kinds: &[Kind], hostile: &mut Hostile, span: Duration) -> Result<Seen, String> {
         let node = self.ground.served.process();
-        let told = |error: io::Error| format!("the node's process: {error}");
         hostile.begin(&self.ground.order(kinds).await?)?;
         tokio::time::sleep(WARM_UP).await;
-        let before = (processor_time(), node.processor_time().map_err(told)?);
+        let before = (processor_time(), node.processor_time()?);
         let (calls, health) = tokio::join!(self.calls(span), self.health(span));
         let own = processor_time().saturating_sub(before.0);
-        let nodes = node.processor_time().map_err(told)?.saturating_sub(before.1);
+        let nodes = node.processor_time()?.saturating_sub(before.1);
         let report = hostile.stop()?;
         settled(&self.ground.operator).await?;
         Ok(Seen { kinds: kinds.to_vec(), calls, health, report, own, node: nodes, span })

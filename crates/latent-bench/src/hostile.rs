@@ -57,7 +57,8 @@ pub fn run(options: &Options, out: &mut impl Write) -> io::Result<bool> {
     let cases = rows::all();
     let known = |row: &str| row == EXITS || cases.iter().any(|case| case.row == row);
     if let Some(unknown) = options.only.iter().find(|row| !known(row)) {
-        let rows: Vec<_> = cases.iter().map(|case| case.row).collect();
+        let mut rows: Vec<_> = cases.iter().map(|case| case.row).collect();
+        rows.dedup();
         let wrong = format!("there is no row {unknown:?}; expected some of {EXITS},{}", rows.join(","));
         return Err(io::Error::new(io::ErrorKind::InvalidInput, wrong));
     }

@@ -1,12 +1,10 @@
-//! What a process itself holds: memory and descriptors, read from the system.
+//! What processes hold, this one and others: memory, descriptors and threads, read from the system.
 
 use std::fs;
 use std::io;
 use std::time::Duration;
 
-use rustix::process::Pid;
-
-/// A process of this machine, by what the system calls it.
+/// A process of this machine, by what the system calls it. Every error names the file that does not tell what it should.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Process(String);
 
@@ -27,53 +25,94 @@ impl Process {
     ///
     /// # Errors
     /// When it is gone, or the system does not say.
-    pub fn resident_bytes(&self) -> io::Result<u64> {
-        let statm = fs::read_to_string(self.file("statm"))?;
+    pub fn resident_bytes(&self) -> Result<u64, String> {
+        let (file, statm) = self.read("statm")?;
         let pages = statm.split(' ').nth(1).and_then(|field| field.parse::<u64>().ok());
-        let pages = pages.ok_or_else(|| io::Error::other("the second field of statm is no number of pages"))?;
-        Ok(pages * 4096)
+        pages
+            .map(|pages| pages * 4096)
+            .ok_or_else(|| format!("{file} has {statm:?}, expected pages in its second field"))
     }
 
     /// Time that its threads which are there now have spent on a processor.
     ///
     /// # Errors
     /// When it is gone, or the system does not say.
-    pub fn processor_time(&self) -> io::Result<Duration> {
-        let of_thread = |thread: io::Result<fs::DirEntry>| {
+    pub fn processor_time(&self) -> Result<Duration, String> {
+        let of_thread = |thread: &fs::DirEntry| {
             // A thread that has ended since the listing says nothing any more.
-            let text = fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+            let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
             text.split(' ').next()?.parse::<u64>().ok()
         };
-        Ok(Duration::from_nanos(fs::read_dir(self.file("task"))?.filter_map(of_thread).sum()))
+        Ok(Duration::from_nanos(self.list("task")?.iter().filter_map(of_thread).sum()))
     }
 
     /// Open descriptors; for this process itself, the one of the listing is among them.
     ///
     /// # Errors
     /// When it is gone, or the system does not say.
-    pub fn descriptors(&self) -> io::Result<usize> {
-        Ok(fs::read_dir(self.file("fd"))?.count())
+    pub fn descriptors(&self) -> Result<usize, String> {
+        Ok(self.list("fd")?.len())
     }
 
-    /// Open descriptors, without those of compiled components that it keeps in memory, of which there is a bounded number.
+    /// Open descriptors whose target, as the system names it, is of some kind.
     ///
     /// # Errors
     /// When it is gone, or the system does not say.
-    pub fn descriptors_without_components(&self) -> io::Result<usize> {
-        let targets = fs::read_dir(self.file("fd"))?.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
-        Ok(targets.filter(|target| !is_of_component(&target.to_string_lossy())).count())
+    pub fn descriptors_where(&self, is: impl Fn(&str) -> bool) -> Result<usize, String> {
+        // One that was closed since the listing is none.
+        let listed = self.list("fd")?;
+        let targets = listed.iter().filter_map(|entry| fs::read_link(entry.path()).ok());
+        Ok(targets.filter(|target| is(&target.to_string_lossy())).count())
     }
 
     /// Threads.
     ///
     /// # Errors
     /// When it is gone, or the system does not say.
-    pub fn threads(&self) -> io::Result<usize> {
-        Ok(fs::read_dir(self.file("task"))?.count())
+    pub fn threads(&self) -> Result<usize, String> {
+        Ok(self.list("task")?.len())
     }
 
-    fn file(&self, name: &str) -> String {
-        format!("/proc/{}/{name}", self.0)
+    /// Processes that its threads started and that are there.
+    ///
+    /// # Errors
+    /// When it is gone, or the system does not say.
+    pub fn children(&self) -> Result<usize, String> {
+        let of_thread = |thread: &fs::DirEntry| match fs::read_to_string(thread.path().join("children")) {
+            Ok(text) => Ok(text.split_whitespace().count()),
+            // A thread that has ended has none.
+            Err(_) if !thread.path().exists() => Ok(0),
+            Err(error) => Err(format!("{}/children: {error}", thread.path().display())),
+        };
+        self.list("task")?.iter().map(of_thread).sum()
+    }
+
+    /// When it started, in ticks of the system: a number is used again, both never are.
+    ///
+    /// # Errors
+    /// When it has ended, or the system does not say.
+    pub fn started(&self) -> Result<u64, String> {
+        let (file, stat) = self.read("stat")?;
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        if fields.first().is_none_or(|state| matches!(*state, "Z" | "X")) {
+            return Err(format!("the process {} has ended", self.0));
+        }
+        let started = fields.get(19).and_then(|ticks| ticks.parse().ok());
+        started.ok_or_else(|| format!("{file} has {stat:?}, expected a start time"))
+    }
+
+    fn read(&self, name: &str) -> Result<(String, String), String> {
+        let file = format!("/proc/{}/{name}", self.0);
+        match fs::read_to_string(&file) {
+            Ok(text) => Ok((file, text)),
+            Err(error) => Err(format!("{file}: {error}")),
+        }
+    }
+
+    fn list(&self, name: &str) -> Result<Vec<fs::DirEntry>, String> {
+        let directory = format!("/proc/{}/{name}", self.0);
+        let listed = fs::read_dir(&directory).and_then(Iterator::collect::<io::Result<_>>);
+        listed.map_err(|error| format!("{directory}: {error}"))
     }
 }
 
@@ -90,50 +129,6 @@ pub fn is_of_component(target: &str) -> bool {
 #[must_use]
 pub fn resident_bytes() -> u64 {
     Process::this().resident_bytes().expect("the system tells memory")
-}
-
-/// Resident bytes of another process.
-///
-/// # Errors
-/// When there is no such process any more.
-pub fn resident_bytes_of(id: Pid) -> Result<u64, String> {
-    let process = Process::of(id.as_raw_nonzero().get().cast_unsigned());
-    process.resident_bytes().map_err(|error| format!("the process {}: {error}", id.as_raw_nonzero()))
-}
-
-/// Open descriptors of another process.
-///
-/// # Errors
-/// When there is no such process any more.
-pub fn descriptors_of(id: Pid) -> Result<u64, String> {
-    descriptors_where(id, |_any| true)
-}
-
-/// Open descriptors of another process whose target, as the system names it, is of some kind.
-///
-/// # Errors
-/// When there is no such process any more.
-pub fn descriptors_where(id: Pid, is: impl Fn(&str) -> bool) -> Result<u64, String> {
-    let directory = format!("/proc/{}/fd", id.as_raw_nonzero());
-    let listed = fs::read_dir(&directory).map_err(|error| format!("{directory}: {error}"))?;
-    // One that was closed since the listing is none.
-    let targets = listed.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
-    Ok(targets.filter(|target| is(&target.to_string_lossy())).count() as u64)
-}
-
-/// When a process started, in ticks of the system, and whether it is still there: a number is used again, both never are.
-///
-/// # Errors
-/// When there is no such process any more.
-pub fn started_of(id: Pid) -> Result<u64, String> {
-    let file = format!("/proc/{}/stat", id.as_raw_nonzero());
-    let stat = fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    if fields.first().is_none_or(|state| matches!(*state, "Z" | "X")) {
-        return Err(format!("the process {} has ended", id.as_raw_nonzero()));
-    }
-    let started = fields.get(19).and_then(|ticks| ticks.parse().ok());
-    started.ok_or_else(|| format!("{file} has {stat:?}, expected a start time"))
 }
 
 /// Time that the threads of this process which are there now have spent on a processor.
@@ -162,4 +157,19 @@ pub fn descriptors() -> usize {
 #[must_use]
 pub fn threads() -> usize {
     Process::this().threads().expect("the system lists threads")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_waits_for_another_has_a_child_which_started_later_and_ends() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
+        let found = Process::this().children().expect("children are told");
+        let (this, other) = (Process::this().started(), Process::of(child.id()).started());
+        child.kill().and_then(|()| child.wait()).expect("sleep ends");
+        assert!(found >= 1 && this < other, "{found} {this:?} {other:?}");
+        assert!(Process::of(child.id()).threads().unwrap_err().contains("/task"));
+    }
 }

@@ -18,7 +18,6 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use latent_wire::client::Client;
-use latent_wire::proto::Quota;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
@@ -27,7 +26,7 @@ use crate::endurance::table;
 use crate::endurance::tally::Tally;
 use crate::nodes::fixtures::{deploy, digest, publish};
 use crate::nodes::program::{Home, Served};
-use crate::nodes::tenants::{quota, settled, token};
+use crate::nodes::tenants::{settled, tenant};
 
 use beside::Changes;
 use caller::{Door, Known};
@@ -92,10 +91,9 @@ async fn begin(home: &Home) -> Result<Soak, String> {
     let served = home.serve().await?;
     let operator = served.client()?;
     let mut doors = Vec::new();
-    for tenant in 0..TENANTS {
-        let name = format!("tenant-{tenant}");
-        quota(&operator, &name, Quota::default()).await?;
-        let (token, host) = (token(&operator, &name).await?, format!("{name}.example"));
+    for number in 0..TENANTS {
+        let name = format!("tenant-{number}");
+        let (token, host) = (tenant(&operator, &name).await?, format!("{name}.example"));
         let client = served.client_with(&token)?;
         for fixture in ["echo", "containment-capsule", "clock-park"] {
             deploy(&client, fixture).await?;

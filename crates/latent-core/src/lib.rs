@@ -18,6 +18,7 @@ pub mod principal;
 pub mod revision;
 pub mod secret;
 pub mod stop;
+pub mod wakes;
 
 pub use budget::{BudgetConsumption, BudgetLedger, ResourceBudget};
 pub use cell::{CellClass, CellId};

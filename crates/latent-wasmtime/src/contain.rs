@@ -100,7 +100,7 @@ pub fn run<'a>(
         let entered = AtomicBool::new(false);
         let (ended, at) = {
             let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), input, &entered)));
-            guarded(&shared.ticker, &cancellation, started, call.as_mut()).await
+            guarded(shared, &cancellation, started, call.as_mut()).await
         };
         drop(watch);
         live.observe(at);
@@ -168,7 +168,7 @@ pub async fn prepared<T>(
 ) -> Result<T, ContainedExecution> {
     let _watch = shared.ticker.watch(cancellation);
     let mut preparation = pin!(Some(preparation));
-    match guarded(&shared.ticker, cancellation, now(), preparation.as_mut()).await.0 {
+    match guarded(shared, cancellation, now(), preparation.as_mut()).await.0 {
         Ended::Done(Ok(code)) => Ok(code),
         Ended::Done(Err(error)) => Err(ContainedExecution::refused(cancellation, error)),
         Ended::Stopped(cause) => Err(ContainedExecution::ended_early(cancellation, stopped(cause))),

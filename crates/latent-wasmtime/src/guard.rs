@@ -4,13 +4,14 @@
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use latent_core::StopCause;
 use latent_executor::ExecutionCancellation;
 
-use crate::ticker::Ticker;
+use crate::shared::Shared;
+use crate::turns::Turns;
 
 /// How the guarded part of a run ended.
 pub enum Ended<T> {
@@ -26,35 +27,46 @@ pub enum Ended<T> {
 /// lowering are host code that no epoch interrupts. A stop drops `work` at once; a panic of a poll or of that drop is
 /// caught. Answers also when it ended. The first look is at `started`, which its caller has just read.
 pub async fn guarded<T, W: Future<Output = T>>(
-    ticker: &Ticker,
+    shared: &Shared,
     cancellation: &ExecutionCancellation,
     started: Instant,
     mut work: Pin<&mut Option<W>>,
 ) -> (Ended<T>, Instant) {
     let mut looked_at = Some(started);
+    let mut turns = Turns::new(shared.turn(), &shared.gauges);
     let end = poll_fn(|cx| {
-        cancellation.probe().register_running(cx.waker(), ticker.interrupter());
-        let before = looked_at.take().unwrap_or_else(now);
-        if let Some(cause) = cancellation.checkpoint(before) {
-            return Poll::Ready((Ended::Stopped(cause), before));
-        }
-        let Some(running) = work.as_mut().as_pin_mut() else {
-            return Poll::Ready((Ended::Panicked, before));
-        };
-        match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
-            Ok(Poll::Pending) => Poll::Pending,
-            Ok(Poll::Ready(value)) => {
-                let after = now();
-                let stopped = cancellation.checkpoint(after);
-                Poll::Ready((stopped.map_or(Ended::Done(value), Ended::Stopped), after))
-            }
-            Err(_panic) => Poll::Ready((Ended::Panicked, now())),
-        }
+        cancellation.probe().register_running(cx.waker(), shared.ticker.interrupter());
+        let began = looked_at.take().unwrap_or_else(now);
+        turns.take(cx, began, |cx, at| step(cancellation, work.as_mut(), cx, at))
     })
     .await;
     match catch_unwind(AssertUnwindSafe(|| work.set(None))) {
         Ok(()) => end,
         Err(_panic) => (Ended::Panicked, end.1),
+    }
+}
+
+/// One poll of `work` at the time `before`.
+fn step<T, W: Future<Output = T>>(
+    cancellation: &ExecutionCancellation,
+    work: Pin<&mut Option<W>>,
+    cx: &mut Context<'_>,
+    before: Instant,
+) -> Poll<(Ended<T>, Instant)> {
+    if let Some(cause) = cancellation.checkpoint(before) {
+        return Poll::Ready((Ended::Stopped(cause), before));
+    }
+    let Some(running) = work.as_pin_mut() else {
+        return Poll::Ready((Ended::Panicked, before));
+    };
+    match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
+        Ok(Poll::Pending) => Poll::Pending,
+        Ok(Poll::Ready(value)) => {
+            let after = now();
+            let stopped = cancellation.checkpoint(after);
+            Poll::Ready((stopped.map_or(Ended::Done(value), Ended::Stopped), after))
+        }
+        Err(_panic) => Poll::Ready((Ended::Panicked, now())),
     }
 }
 

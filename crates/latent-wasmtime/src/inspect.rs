@@ -107,10 +107,7 @@ pub fn inspect(bytes: &[u8], settings: &EngineSettings) -> Result<Declared, Plat
 fn refused(refusal: Refusal) -> PlatformError {
     match refusal {
         Refusal::Excess(Excess { what, declared, allowed, setting }) => over(what, declared, allowed, setting),
-        Refusal::Malformed { message, offset } => malformed_at(
-            offset,
-            format_args!("not a well-formed component: {message} at byte {offset}"),
-        ),
+        Refusal::Malformed { message, offset } => malformed_at(offset, &message),
         Refusal::Unresolved { offset } => PlatformError::new(
             PlatformErrorCode::IncompatibleContract,
             format_args!(
@@ -139,8 +136,11 @@ pub fn malformed(message: std::fmt::Arguments<'_>) -> PlatformError {
     PlatformError::new(PlatformErrorCode::InvalidArgument, message).with_detail(ErrorDetail::new("component.malformed"))
 }
 
-fn malformed_at(offset: usize, message: std::fmt::Arguments<'_>) -> PlatformError {
+/// What the engine's reader says at `offset`, on one line.
+fn malformed_at(offset: usize, message: &str) -> PlatformError {
     let detail = ErrorDetail::new("component.malformed").with("offset", offset);
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = format_args!("not a well-formed component: {message} at byte {offset}");
     PlatformError::new(PlatformErrorCode::InvalidArgument, message).with_detail(detail)
 }
 

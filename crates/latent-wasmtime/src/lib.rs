@@ -32,6 +32,7 @@ mod settings;
 mod shared;
 mod store;
 mod ticker;
+mod turns;
 pub mod values;
 
 pub use backend::WasmtimeBackend;

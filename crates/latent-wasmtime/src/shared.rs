@@ -67,6 +67,12 @@ impl Shared {
         Ok(Self { engine, settings, ticker, gauges, services, preparer, ready, secrets, report, compatibility })
     }
 
+    /// How long a turn of a guest that computes is at least: what it may run between two ticks that make it yield.
+    pub fn turn(&self) -> Duration {
+        let EngineSettings { epoch_tick_interval_millis: tick, epoch_deadline_ticks: ticks, .. } = self.settings;
+        Duration::from_millis(u64::from(tick.max(1)) * u64::from(ticks))
+    }
+
     /// The key of the component `digest` under this engine.
     pub fn key(&self, digest: Sha256Digest) -> PreparationKey {
         PreparationKey::new(digest, self.compatibility)

@@ -13,7 +13,7 @@ use super::kind::{DEEP, JOB, Kind, LIVE};
 use super::orders::{Order, Party};
 use crate::nodes::fixtures::deploy;
 use crate::nodes::program::{Home, Served};
-use crate::nodes::tenants::{quota, token};
+use crate::nodes::tenants::{quota, tenant};
 
 /// What a call of the victim computes.
 pub const WORK: Duration = Duration::from_millis(2);
@@ -91,7 +91,8 @@ impl Ground {
                 Kind::Equal => None,
                 Kind::Spinner | Kind::Memory | Kind::Logs | Kind::Leaver => Some(LIVE as u64),
             };
-            quota(&self.operator, name, Quota { live, ..Quota::default() }).await?;
+            let quota = quota(&self.operator, name, Quota { live, ..Quota::default() }).await;
+            quota.map_err(|error| format!("the quota of {name}: {error}"))?;
             let iterations = if *kind == Kind::Queue { self.within(JOB) } else { self.iterations };
             parties.push(Party { token: token.clone(), kind: *kind, iterations });
         }
@@ -105,8 +106,7 @@ impl Ground {
 }
 
 async fn made(served: &Served, operator: &Client, name: &str) -> Result<(Client, String), String> {
-    quota(operator, name, Quota::default()).await?;
-    let token = token(operator, name).await?;
+    let token = tenant(operator, name).await?;
     let client = served.client_with(&token)?;
     for fixture in FIXTURES {
         deploy(&client, fixture).await?;

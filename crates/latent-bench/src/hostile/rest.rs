@@ -8,10 +8,11 @@ use std::time::Duration;
 use latent_wire::proto::{GetTenantRequest, GetUsageRequest, Inventory};
 use tokio::time::{Instant, sleep};
 
-use super::scene::{HEALTHY, HOSTILE, Scene, count_of};
+use super::scene::{HEALTHY, HOSTILE, Scene};
 use crate::nodes::fixtures::{LOOK, echo};
+use crate::nodes::tenants::{UNDER_WAY, count_of, held, unsound};
 use crate::nodes::verdict::within;
-use crate::process::{descriptors_where, is_of_component, resident_bytes_of};
+use crate::process::is_of_component;
 
 /// What the first call of the other tenant after a case may take, on a machine that does other things too.
 pub const HEALTHY_MAX: Duration = Duration::from_millis(250);
@@ -21,29 +22,15 @@ const SETTLED_MAX: Duration = Duration::from_secs(5);
 const RESIDENT_SLACK: u64 = 64 << 20;
 /// Descriptors that a component which is kept in memory has at most: its image, and a file of memory for each module.
 const DESCRIPTORS_PER_ENTRY: u64 = 8;
-/// Counts that are zero at rest.
-const ZERO: [&str; 13] = [
-    "activations",
-    "leases",
-    "queued",
-    "quota-live",
-    "quota-fuel",
-    "quota-memory-bytes",
-    "continuation-slots",
-    "continuations",
-    "stores",
-    "instances",
-    "instance-permits",
-    "value-buffers",
-    "evicted-ids",
-];
+/// Counts that are zero at rest, besides those of activations under way.
+const ENDED: [&str; 5] = ["stores", "instances", "instance-permits", "value-buffers", "evicted-ids"];
 
 /// What a node held before a case.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Holds {
     /// Besides those of components that are kept in memory.
-    descriptors: u64,
-    of_components: u64,
+    descriptors: usize,
+    of_components: usize,
     prepared: u64,
     resident: u64,
     record_bytes: u64,
@@ -57,12 +44,12 @@ pub async fn before(scene: &Scene) -> Result<Holds, String> {
 }
 
 fn holds(scene: &Scene, inventory: &Inventory) -> Result<Holds, String> {
-    let id = scene.served.id;
+    let process = scene.served.process();
     Ok(Holds {
-        descriptors: descriptors_where(id, |target| !is_of_component(target))?,
-        of_components: descriptors_where(id, is_of_component)?,
+        descriptors: process.descriptors_where(|target| !is_of_component(target))?,
+        of_components: process.descriptors_where(is_of_component)?,
         prepared: count_of(inventory, "prepared-entries")?,
-        resident: resident_bytes_of(id)?,
+        resident: process.resident_bytes()?,
         record_bytes: count_of(inventory, "record-bytes")?,
     })
 }
@@ -98,20 +85,16 @@ fn is_idle(inventory: &Inventory) -> Result<(), String> {
     if inventory.state != "ready" {
         return Err(format!("the node is {}", inventory.state));
     }
-    for cells in &inventory.cells {
-        let sum = cells.available + cells.leased + cells.quarantined;
-        if sum != cells.capacity {
-            return Err(format!("cells do not add up: {cells:?}"));
-        }
-        if cells.available != cells.capacity {
-            return Err(format!("cells are not all available: {cells:?}"));
-        }
+    if let Some(broken) = unsound(inventory) {
+        return Err(broken);
     }
-    for name in ZERO {
-        match count_of(inventory, name)? {
-            0 => {}
-            left => return Err(format!("{name} is {left} instead of 0")),
-        }
+    if let Some(cells) = inventory.cells.iter().find(|cells| cells.available != cells.capacity) {
+        return Err(format!("cells are not all available: {cells:?}"));
+    }
+    let mut left = held(inventory, &UNDER_WAY)?;
+    left.append(&mut held(inventory, &ENDED)?);
+    if !left.is_empty() {
+        return Err(format!("the node still holds {}", left.join(", ")));
     }
     if inventory.cells.is_empty() { Err("the inventory has no cells".to_owned()) } else { Ok(()) }
 }
@@ -127,7 +110,7 @@ fn holds_no_more(now: &Holds, before: &Holds) -> Result<(), String> {
     if now.descriptors > before.descriptors {
         return Err(format!("{} descriptors are open, {} were before", now.descriptors, before.descriptors));
     }
-    if now.of_components > now.prepared * DESCRIPTORS_PER_ENTRY {
+    if now.of_components as u64 > now.prepared * DESCRIPTORS_PER_ENTRY {
         return Err(format!("{} components are kept, with {} descriptors", now.prepared, now.of_components));
     }
     Ok(())
@@ -164,9 +147,13 @@ mod tests {
 
     use super::*;
 
+    fn zero() -> impl Iterator<Item = &'static str> {
+        UNDER_WAY.into_iter().chain(ENDED)
+    }
+
     fn idle() -> Inventory {
         let cells = Cells { class: "standard".to_owned(), capacity: 4, available: 4, ..Cells::default() };
-        let counts = ZERO.map(|name| Count { name: name.to_owned(), value: 0 }).to_vec();
+        let counts = zero().map(|name| Count { name: name.to_owned(), value: 0 }).collect();
         Inventory { state: "ready".to_owned(), cells: vec![cells], counts, ..Inventory::default() }
     }
 
@@ -181,11 +168,10 @@ mod tests {
         assert_eq!(is_idle(&idle()), Ok(()));
         assert!(changed(|node| node.state = "draining".to_owned()).contains("draining"));
         assert!(changed(|node| node.cells[0].available = 3).contains("add up"));
-        assert!(
-            changed(|node| (node.cells[0].available, node.cells[0].quarantined) = (3, 1)).contains("all available")
-        );
+        assert!(changed(|node| (node.cells[0].available, node.cells[0].leased) = (3, 1)).contains("all available"));
+        assert!(changed(|node| (node.cells[0].available, node.cells[0].quarantined) = (3, 1)).contains("quarantined"));
         assert!(changed(|node| node.cells.clear()).contains("no cells"));
-        for (at, name) in ZERO.iter().enumerate() {
+        for (at, name) in zero().enumerate() {
             assert!(changed(|node| node.counts[at].value = 1).contains(name));
             assert!(changed(|node| drop(node.counts.remove(at))).contains(name));
         }

@@ -8,15 +8,15 @@ use std::time::Duration;
 use latent_wire::client::times::to_duration;
 use latent_wire::client::{CallError, Client};
 use latent_wire::proto::{
-    Activation, ApplyRequest, ApplyTenantRequest, CreateCredentialRequest, GetActivationRequest, GetInventoryRequest,
-    GetReleaseRequest, GetUsageRequest, Inventory, InvokeRequest, InvokeResponse, ListActivationsRequest, Quota,
+    Activation, ApplyRequest, GetActivationRequest, GetReleaseRequest, GetUsageRequest, Inventory, InvokeRequest,
+    InvokeResponse, ListActivationsRequest,
 };
 use tempfile::TempDir;
 
 use super::ledger::Ledger;
 use crate::nodes::fixtures::{bare, call, deploy, digest, echo};
 use crate::nodes::program::{Home, Served};
-use crate::process::started_of;
+use crate::nodes::tenants::{self, count_of, tenant};
 
 /// The tenant that does what cases do.
 pub const HOSTILE: &str = "hostile";
@@ -94,7 +94,7 @@ impl Scene {
         let (hostile, healthy) = (served.client_with(&token)?, served.client_with(&other)?);
         deploy(&healthy, "echo").await?;
         deploy(&hostile, "echo").await?;
-        let started = started_of(served.id)?;
+        let started = served.process().started()?;
         let ledger = Mutex::new(Ledger::new(&home.data().join("usage")));
         let deployed = Mutex::new(HashSet::from(["echo".to_owned()]));
         let scene = Self { dir, served, operator, hostile, healthy, token, ledger, started, deployed };
@@ -162,8 +162,7 @@ impl Scene {
 
     /// What the node holds.
     pub async fn inventory(&self) -> Result<Inventory, String> {
-        let asked = self.operator.get_inventory(GetInventoryRequest {}).await;
-        asked.map_err(|error| format!("the inventory: {error}"))
+        tenants::inventory(&self.operator).await
     }
 
     /// One of its counts.
@@ -189,40 +188,12 @@ impl Scene {
     /// Refuses that the process has ended, or is another one, or has said that it panicked.
     pub fn is_the_same(&self) -> Result<(), String> {
         let said = self.served.said();
-        let started = started_of(self.served.id).map_err(|wrong| format!("{wrong}; it said: {said}"))?;
+        let started = self.served.process().started().map_err(|wrong| format!("{wrong}; it said: {said}"))?;
         if started != self.started {
             return Err("the node is another process".to_owned());
         }
         if said.contains("panicked") { Err(format!("the node panicked: {said}")) } else { Ok(()) }
     }
-}
-
-/// A count by its name.
-pub fn count_of(inventory: &Inventory, name: &str) -> Result<u64, String> {
-    let found = inventory.counts.iter().find(|count| count.name == name);
-    found.map(|count| count.value).ok_or_else(|| format!("the inventory has no {name:?}: {inventory:?}"))
-}
-
-/// Makes a tenant without a quota of its own and a credential for it, whose token is the answer.
-async fn tenant(operator: &Client, name: &str) -> Result<String, String> {
-    let made = async {
-        quota(operator, name, Quota::default()).await?;
-        let roles = ["invoke", "deploy"].map(str::to_owned).to_vec();
-        let request = CreateCredentialRequest {
-            tenant: name.to_owned(),
-            subject: "suite".to_owned(),
-            roles,
-            ..Default::default()
-        };
-        operator.create_credential(request).await
-    };
-    let made: Result<_, CallError> = made.await;
-    Ok(made.map_err(|error| format!("cannot make the tenant {name}: {error}"))?.token)
-}
-
-/// Sets the quota of a tenant.
-pub async fn quota(operator: &Client, name: &str, quota: Quota) -> Result<(), CallError> {
-    operator.apply_tenant(ApplyTenantRequest { name: name.to_owned(), quota: Some(quota) }).await.map(drop)
 }
 
 /// Applies a manifest.

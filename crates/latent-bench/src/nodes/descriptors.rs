@@ -10,7 +10,6 @@ use super::Options;
 use super::fixtures::{LOOK, deploy, echo};
 use super::program::{Home, Served};
 use super::verdict::within;
-use crate::process::descriptors_of as held;
 
 /// Descriptors that the node may have beyond those that it holds.
 const SPARE: u64 = 16;
@@ -31,7 +30,7 @@ pub async fn trial(options: &Options) -> Result<String, String> {
     let client = served.client()?;
     deploy(&client, "echo").await?;
     echo(&client).await?;
-    let limit = held(served.id)? + SPARE;
+    let limit = held(&served)? + SPARE;
     let maximum = getrlimit(Resource::Nofile).maximum;
     let before = prlimit(Some(served.id), Resource::Nofile, Rlimit { current: Some(limit), maximum });
     before.map_err(|error| format!("cannot limit the node's descriptors: {error}"))?;
@@ -40,7 +39,7 @@ pub async fn trial(options: &Options) -> Result<String, String> {
     let ticks = ticks(served.id)?;
     sleep(WITHOUT).await;
     let burnt = self::ticks(served.id)? - ticks;
-    if held(served.id)? < limit {
+    if held(&served)? < limit {
         return Err("the node let go of descriptors by itself".to_owned());
     }
     echo(&client).await.map_err(|error| format!("over the connection that was there before: {error}"))?;
@@ -69,7 +68,7 @@ async fn peers(served: &Served) -> Result<Vec<TcpStream>, String> {
 
 async fn until_none_is_left(served: &Served, limit: u64) -> Result<(), String> {
     let look = async {
-        while held(served.id)? < limit {
+        while held(served)? < limit {
             sleep(LOOK).await;
         }
         Ok(())
@@ -83,6 +82,10 @@ async fn until_answers(served: &Served) -> Result<Duration, String> {
     let ask = async { while timeout(RECOVERED_MAX, served.healthz()).await.is_ok_and(|answer| answer.is_err()) {} };
     timeout(RECOVERED_MAX * 2, ask).await.map_err(|_| "the node does not answer any more".to_owned())?;
     Ok(began.elapsed())
+}
+
+fn held(served: &Served) -> Result<u64, String> {
+    Ok(served.process().descriptors()? as u64)
 }
 
 /// Hundredths of a second that the process has computed.

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use latent_core::PlatformErrorCode;
 use latent_wire::client::{CallError, Client};
-use latent_wire::proto::{CancelDisposition, CancelRequest, GetActivationRequest, GetInventoryRequest, Inventory};
+use latent_wire::proto::{CancelDisposition, CancelRequest, GetActivationRequest, Inventory};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Options;
 use super::fixtures::{LOOK, call, deploy};
 use super::program::{Home, Served};
+use super::tenants::inventory;
 use super::verdict::{Times, Trial, within};
 
 /// Cells and queue of a node that is configured as it comes.
@@ -150,10 +151,6 @@ async fn timed(work: impl Future<Output = Result<(), String>>) -> Result<Duratio
     let began = Instant::now();
     work.await?;
     Ok(began.elapsed())
-}
-
-async fn inventory(client: &Client) -> Result<Inventory, String> {
-    client.get_inventory(GetInventoryRequest {}).await.map_err(|error| format!("the inventory: {error}"))
 }
 
 async fn leased(client: &Client) -> Result<u64, String> {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use latent_wire::client::Client;
 use latent_wire::client::times::to_timestamp;
+use latent_wire::client::{CallError, Client};
 use latent_wire::proto::{
     ApplyTenantRequest, CreateCredentialRequest, GetInventoryRequest, GetUsageRequest, Inventory, Quota, UsageSum,
 };
@@ -14,7 +14,7 @@ use super::fixtures::LOOK;
 /// When a node that nobody calls has to be idle.
 const IDLE_MAX: Duration = Duration::from_secs(10);
 /// Named counts of the inventory that are of activations under way.
-const UNDER_WAY: [&str; 8] = [
+pub const UNDER_WAY: [&str; 8] = [
     "activations",
     "leases",
     "queued",
@@ -26,21 +26,24 @@ const UNDER_WAY: [&str; 8] = [
 ];
 
 /// Makes a tenant, or changes its quota.
-pub async fn quota(operator: &Client, name: &str, quota: Quota) -> Result<(), String> {
-    let request = ApplyTenantRequest { name: name.to_owned(), quota: Some(quota) };
-    operator.apply_tenant(request).await.map(drop).map_err(|error| format!("cannot make the tenant {name}: {error}"))
+pub async fn quota(operator: &Client, name: &str, quota: Quota) -> Result<(), CallError> {
+    operator.apply_tenant(ApplyTenantRequest { name: name.to_owned(), quota: Some(quota) }).await.map(drop)
 }
 
-/// A token of the tenant, to deploy and to call with.
-pub async fn token(operator: &Client, tenant: &str) -> Result<String, String> {
+/// Makes a tenant without a quota of its own; a token of it, to deploy and to call with.
+pub async fn tenant(operator: &Client, name: &str) -> Result<String, String> {
     let request = CreateCredentialRequest {
-        tenant: tenant.to_owned(),
+        tenant: name.to_owned(),
         subject: "trial".to_owned(),
         roles: ["invoke", "deploy"].map(str::to_owned).into(),
         ..CreateCredentialRequest::default()
     };
-    let made = operator.create_credential(request).await;
-    made.map(|made| made.token).map_err(|error| format!("cannot make a credential of {tenant}: {error}"))
+    let made = async {
+        quota(operator, name, Quota::default()).await?;
+        operator.create_credential(request).await
+    };
+    let made: Result<_, CallError> = made.await;
+    made.map(|made| made.token).map_err(|error| format!("cannot make the tenant {name}: {error}"))
 }
 
 /// What each service used from `since` on, up to `until`; an error when the usage log lost a line.
@@ -65,10 +68,23 @@ pub fn unsound(inventory: &Inventory) -> Option<String> {
     broken.map(|cells| format!("cells that do not add up or are quarantined: {cells:?}"))
 }
 
-/// What of the node is held by activations under way.
-pub fn held(inventory: &Inventory) -> Vec<String> {
-    let counted = inventory.counts.iter().filter(|count| UNDER_WAY.contains(&count.name.as_str()));
-    counted.filter(|count| count.value > 0).map(|count| format!("{} {}", count.value, count.name)).collect()
+/// Which of these counts are not zero.
+///
+/// # Errors
+/// When the inventory does not have one of them.
+pub fn held(inventory: &Inventory, names: &[&str]) -> Result<Vec<String>, String> {
+    let counts = names.iter().map(|name| Ok((count_of(inventory, name)?, *name)));
+    let counts = counts.collect::<Result<Vec<_>, String>>()?;
+    Ok(counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")).collect())
+}
+
+/// A count by its name.
+///
+/// # Errors
+/// When the inventory does not have it.
+pub fn count_of(inventory: &Inventory, name: &str) -> Result<u64, String> {
+    let found = inventory.counts.iter().find(|count| count.name == name);
+    found.map(|count| count.value).ok_or_else(|| format!("the inventory has no {name:?}: {inventory:?}"))
 }
 
 /// Waits until the node is idle, and looks that everything has come back.
@@ -83,7 +99,7 @@ pub async fn settled(operator: &Client) -> Result<Inventory, String> {
             if let Some(broken) = unsound(&inventory) {
                 return Err(broken);
             }
-            last = held(&inventory);
+            last = held(&inventory, &UNDER_WAY)?;
             if last.is_empty() {
                 return Ok(inventory);
             }
@@ -104,10 +120,12 @@ mod tests {
     fn cells_have_to_add_up_and_counts_to_come_back() {
         let cells = Cells { capacity: 4, available: 3, leased: 1, ..Cells::default() };
         let count = |name: &str, value| Count { name: name.to_owned(), value };
-        let counts = vec![count("quota-live", 1), count("records", 9), count("leases", 0)];
+        let mut counts: Vec<_> = UNDER_WAY.iter().map(|name| count(name, u64::from(*name == "quota-live"))).collect();
+        counts.push(count("records", 9));
         let mut inventory = Inventory { cells: vec![cells], counts, ..Inventory::default() };
         assert_eq!(unsound(&inventory), None);
-        assert_eq!(held(&inventory), ["1 quota-live"]);
+        assert_eq!(held(&inventory, &UNDER_WAY), Ok(vec!["1 quota-live".to_owned()]));
+        assert!(held(&inventory, &["strangers"]).unwrap_err().contains("strangers"));
         inventory.cells[0].leased = 0;
         assert!(unsound(&inventory).unwrap().contains("capacity: 4"));
         inventory.cells[0].quarantined = 1;

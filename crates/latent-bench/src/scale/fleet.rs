@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use latent_core::Sha256Digest;
 use latent_wire::client::{CallError, Client};
-use latent_wire::proto::{ApplyRequest, ApplyTenantRequest, CreateCredentialRequest, DeleteDeploymentRequest};
+use latent_wire::proto::{ApplyRequest, DeleteDeploymentRequest};
 use rustix::process::Signal;
 use tokio::time::Instant;
 
@@ -18,6 +18,7 @@ use super::look::Look;
 use crate::catalogs::{RELEASES, Spread, TENANTS, names};
 use crate::nodes::fixtures::{publish, variant};
 use crate::nodes::program::{Home, Served};
+use crate::nodes::tenants::tenant;
 
 /// The guest: what toolchains make, with a number that makes each component another one.
 pub const GUEST: &str = "echo-rust";
@@ -25,8 +26,6 @@ pub const GUEST: &str = "echo-rust";
 const TOGETHER: usize = 64;
 /// Uploads that are.
 const UPLOADS: usize = 8;
-/// What each tenant's credential is good for.
-const ROLES: [&str; 2] = ["deploy", "invoke"];
 
 /// A node, who uses it, and how full it is.
 pub struct Fleet {
@@ -56,7 +55,8 @@ impl Fleet {
         let home = Home::new(program, dir, "").map_err(|error| format!("no configuration: {error}"))?;
         let served = home.serve().await?;
         let operator = served.client()?;
-        let tokens = (0..TENANTS).map(|tenant| token(&operator, tenant));
+        let names: Vec<_> = (0..TENANTS).map(|number| names(number).0.to_string()).collect();
+        let tokens = names.iter().map(|name| tenant(&operator, name));
         let tokens = stream::iter(tokens).buffered(TOGETHER).try_collect().await?;
         let mut fleet = Self { home, served, tokens, clients: Vec::new(), releases: Vec::new(), deployments: 0 };
         fleet.connect()?;
@@ -178,20 +178,4 @@ impl Fleet {
 /// Component `at`.
 fn component(at: usize) -> bytes::Bytes {
     variant(GUEST, u32::try_from(at).expect("there are few releases"))
-}
-
-/// Makes a tenant; the token of its credential.
-async fn token(operator: &Client, tenant: usize) -> Result<String, String> {
-    let name = names(tenant).0.to_string();
-    let made = async {
-        operator.apply_tenant(ApplyTenantRequest { name: name.clone(), quota: None }).await?;
-        let request = CreateCredentialRequest {
-            tenant: name.clone(),
-            subject: "scale".to_owned(),
-            roles: ROLES.map(str::to_owned).to_vec(),
-            ..CreateCredentialRequest::default()
-        };
-        operator.create_credential(request).await
-    };
-    made.await.map(|answer| answer.token).map_err(|error| format!("tenant {name}: {error}"))
 }

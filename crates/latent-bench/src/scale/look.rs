@@ -3,15 +3,14 @@
 //! Invariant: nothing of the node is under way when it is looked at, and one client is connected.
 
 use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
 use latent_wire::client::Client;
-use latent_wire::proto::GetInventoryRequest;
 use rustix::process::Pid;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::nodes::program::Served;
+use crate::nodes::tenants::inventory;
 
 /// For how long the counts have to stay as they are.
 const STILL: Duration = Duration::from_millis(1_500);
@@ -52,10 +51,10 @@ impl Look {
     pub async fn settled(served: &Served) -> Result<Self, String> {
         let client = served.client()?;
         let settle = async {
-            let (mut last, mut since) = (counts(served.id, &client).await?, Instant::now());
+            let (mut last, mut since) = (counts(served, &client).await?, Instant::now());
             while since.elapsed() < STILL {
                 sleep(PAUSE).await;
-                let now = counts(served.id, &client).await?;
+                let now = counts(served, &client).await?;
                 if now != last {
                     (last, since) = (now, Instant::now());
                 }
@@ -66,37 +65,15 @@ impl Look {
     }
 }
 
-async fn counts(id: Pid, client: &Client) -> Result<Counts, String> {
-    let inventory = client.get_inventory(GetInventoryRequest {}).await;
-    let cells = inventory.map_err(|error| format!("the inventory: {error}"))?.cells;
-    let of = |part: &str| format!("/proc/{}/{part}", id.as_raw_nonzero());
-    let tasks = listed(&of("task"))?;
-    let children = tasks.iter().map(|task| children(Path::new(task)));
-    let descriptors = listed(&of("fd"))?;
-    // One that was closed since the listing is no socket any more.
-    let is_socket = |file: &&String| fs::read_link(file).is_ok_and(|to| to.to_string_lossy().starts_with("socket:"));
+async fn counts(served: &Served, client: &Client) -> Result<Counts, String> {
+    let (process, cells) = (served.process(), inventory(client).await?.cells);
     Ok(Counts {
-        processes: 1 + children.sum::<Result<usize, _>>()?,
-        threads: tasks.len(),
-        sockets: descriptors.iter().filter(is_socket).count(),
-        descriptors: descriptors.len(),
+        processes: 1 + process.children()?,
+        threads: process.threads()?,
+        sockets: process.descriptors_where(|target| target.starts_with("socket:"))?,
+        descriptors: process.descriptors()?,
         cells: cells.iter().map(|cells| cells.capacity).sum(),
     })
-}
-
-fn listed(directory: &str) -> Result<Vec<String>, String> {
-    let told = |error: std::io::Error| format!("{directory}: {error}");
-    let entries = fs::read_dir(directory).map_err(told)?;
-    entries.map(|entry| Ok(entry.map_err(told)?.path().display().to_string())).collect()
-}
-
-/// Children that a thread started. A thread that has ended has none.
-fn children(task: &Path) -> Result<usize, String> {
-    match fs::read_to_string(task.join("children")) {
-        Ok(text) => Ok(text.split_whitespace().count()),
-        Err(_) if !task.exists() => Ok(0),
-        Err(error) => Err(format!("the system does not tell the children in {}: {error}", task.display())),
-    }
 }
 
 /// Resident bytes, summed over all mappings: the counter in `statm` lags behind.
@@ -120,14 +97,5 @@ mod tests {
         let text = "55d0-7ffe ---p 0 00:00 0 [rollup]\nRss:               71520 kB\nPss:               68000 kB\n";
         assert_eq!(resident(text), Some(71520 << 10));
         assert_eq!(resident("Pss: 68000 kB\n"), None);
-    }
-
-    #[test]
-    fn a_process_that_waits_for_another_has_a_child() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep starts");
-        let tasks = listed("/proc/self/task").expect("the threads of this process");
-        let found: usize = tasks.iter().map(|task| children(Path::new(task)).expect("children are told")).sum();
-        child.kill().and_then(|()| child.wait()).expect("sleep ends");
-        assert!(found >= 1);
     }
 }

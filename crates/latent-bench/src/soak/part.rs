@@ -74,7 +74,7 @@ impl Part<'_> {
         }
         settled(self.operator).await?;
         sleep(QUIET).await;
-        self.sample()
+        sample(self.node)
     }
 
     /// Looks at the inventory, and at the memory.
@@ -85,13 +85,9 @@ impl Part<'_> {
         }
         course.looks += 1;
         if measured {
-            course.samples.push(At { calls, bytes: self.sample()?.resident_bytes });
+            course.samples.push(At { calls, bytes: sample(self.node)?.resident_bytes });
         }
         Ok(())
-    }
-
-    fn sample(&self) -> Result<Sample, String> {
-        sample(self.node).map_err(|error| format!("the node's process: {error}"))
     }
 }
 

@@ -2,10 +2,8 @@
 //!
 //! Invariant: the slope is that of the line which is nearest to all samples after the warm-up, by least squares.
 
-use std::io;
-
 use crate::endurance::checks::{Check, Sample, check};
-use crate::process::Process;
+use crate::process::{Process, is_of_component};
 
 /// What resident memory may grow by, whatever the length of a run, in bytes per thousand calls.
 const SLOPE_MAX: f64 = 1024.0;
@@ -27,10 +25,10 @@ pub struct At {
 ///
 /// # Errors
 /// When it is gone.
-pub fn sample(node: &Process) -> io::Result<Sample> {
+pub fn sample(node: &Process) -> Result<Sample, String> {
     Ok(Sample {
         resident_bytes: node.resident_bytes()?,
-        descriptors: node.descriptors_without_components()?,
+        descriptors: node.descriptors_where(|target| !is_of_component(target))?,
         threads: node.threads()?,
     })
 }

@@ -63,7 +63,7 @@ impl Server {
         Ok(kibibytes << 10)
     }
 
-    fn gone(&self, error: &std::io::Error) -> String {
+    fn gone(&self, error: &impl std::fmt::Display) -> String {
         format!("{} is gone: {error}", self.name)
     }
 

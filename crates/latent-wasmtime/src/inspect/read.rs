@@ -156,7 +156,5 @@ impl Collected<'_> {
 }
 
 fn invalid(error: &BinaryReaderError) -> PlatformError {
-    let message =
-        format_args!("not a well-formed component: {} at byte {}", error.message(), error.offset()).to_string();
-    malformed_at(error.offset(), format_args!("{message}"))
+    malformed_at(error.offset(), error.message())
 }

@@ -10,25 +10,24 @@ const ECHO: &str = "fixture:containment-capsule/modes@0.1.0#echo";
 
 #[tokio::test]
 async fn whatever_is_no_component_is_refused_with_what_it_is() {
-    let module = wat::parse_str("(module (func (export \"run\")))").unwrap();
-    let cases: [(&[u8], &str); 9] = [
-        (&module, "a core WebAssembly module"),
-        (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0", "an ELF file"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG image"),
-        (b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "gzip data"),
-        (b"(component (core modul))", "text"),
-        (b"", "an empty file"),
-        (b"\0asm\x0d\0\x01\0", "only a component's header"),
-        (b"\0asm", "cut short"),
-        (b"PK\x03\x04\x14\0", "a zip archive"),
-    ];
     let bench = bench();
-    for (bytes, what) in cases {
+    for (bytes, what) in latent_guests::bombs::NO_COMPONENTS {
         let error = bench.refusal(request_of(&ComponentArtifact::new(bytes.to_vec()), ECHO, "[\"hi\"]")).await;
         assert_eq!(error.code(), PlatformErrorCode::InvalidArgument, "{what}");
         assert!(error.message().contains(what), "{what}: {}", error.message());
         assert_eq!(error.details()[0].kind(), "component.malformed", "{what}");
     }
+}
+
+#[tokio::test]
+async fn what_the_reader_says_on_several_lines_is_told_on_one() {
+    let bench = bench();
+    // A component that holds a module whose first bytes are wrong.
+    let bytes = b"\0asm\x0d\0\x01\0\x01\x08\0a{m\x01\0\0\0".to_vec();
+    let error = bench.refusal(request_of(&ComponentArtifact::new(bytes), ECHO, "[\"hi\"]")).await;
+    let message = error.message();
+    assert!(message.contains("bad magic number") && message.ends_with("at byte 10"), "{message}");
+    assert!(!message.chars().any(char::is_control), "{message:?}");
 }
 
 /// Bytes end in a typed refusal or in a run with a proof, which `run` asserts. Answers whether they ran.

@@ -155,16 +155,7 @@ fn imported_types_are_listed_and_nobody_has_to_offer_them() {
 
 #[test]
 fn whatever_is_no_component_is_named() {
-    let module = of_text("(module (func (export \"run\")))");
-    for (bytes, what) in [
-        (&module[..], "a core WebAssembly module"),
-        (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0", "an ELF file"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG image"),
-        (b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "gzip data"),
-        (b"(component (core modul))", "text"),
-        (b"", "an empty file"),
-        (b"\0asm\x0d\0\x01\0", "only a component's header"),
-    ] {
+    for (bytes, what) in latent_guests::bombs::NO_COMPONENTS {
         let error = inspected(bytes).unwrap_err();
         assert_eq!(error.code(), PlatformErrorCode::InvalidArgument, "{what}");
         assert_eq!(error.details()[0].kind(), "component.malformed", "{what}");

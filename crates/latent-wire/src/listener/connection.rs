@@ -69,7 +69,7 @@ where
         let under_way = (activity.begin(now), cut);
         answer(request, (from, arrived), under_way, shared.config.request_bounds(), shared.service.clone())
     });
-    let (streams, rounds) = (Streams::default(), Rounds::new());
+    let (streams, rounds) = (Streams::default(), Rounds::default());
     let builder = protocols(&shared.config, streams.begins());
     let mut connection = pin!(builder.serve_connection(io, service));
     let mut closing = shared.closing.clone();

@@ -11,11 +11,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use hyper::rt::Executor;
 
+use super::rounds::SHORT;
+
 /// How many times a connection polls its stream before a task does: once when it comes, once when its body has come, and some
-/// for what else wakes a connection. A guest that computes stays one tick of the engine each time.
+/// for what else wakes a connection.
 const POLLS_MAX: u8 = 4;
 
 /// The streams of one connection, which end with it.
@@ -44,16 +47,18 @@ impl Streams {
     /// to write.
     pub(super) fn poll_own(&self, cx: &mut Context<'_>) {
         let Some(own) = self.0.lock().take() else { return };
+        let began = Instant::now();
         // Unwinding drops the stream, which resets it, as the end of a task would.
         match catch_unwind(AssertUnwindSafe(|| own.poll(cx))) {
-            Ok(Some(own)) => self.keep(own),
+            Ok(Some(own)) => self.keep(own, began.elapsed()),
             Ok(None) | Err(_) => cx.waker().wake_by_ref(),
         }
     }
 
-    /// Keeps a stream that goes on, or gives it to a task if it has been polled too often.
-    fn keep(&self, own: Own) {
-        if own.polls < POLLS_MAX {
+    /// Keeps a stream that goes on. One whose last poll took so long computes, and one that was polled so often waits for much:
+    /// a task has it from then on, so that the connection has its turns for itself.
+    fn keep(&self, own: Own, took: Duration) {
+        if took < SHORT && own.polls < POLLS_MAX {
             *self.0.lock() = Some(own);
         } else {
             tokio::spawn(own.stream);

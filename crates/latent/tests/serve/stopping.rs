@@ -96,14 +96,17 @@ fn a_compilation_ends_with_its_node_whether_somebody_waits_for_it_or_not() {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a watchdog")]
 fn wait_until_compiling(node: &Served) {
-    loop {
+    let begun = Instant::now();
+    while begun.elapsed() < WATCHDOG {
         let inventory = node.call(node.control, "GET /v1/node", b"").json;
         let counts = inventory["counts"].as_array().expect("an inventory has counts");
         if counts.iter().any(|count| count["name"] == "compilations" && count["value"] != "0") {
             return;
         }
     }
+    panic!("nothing is being compiled");
 }
 
 #[test]

@@ -108,23 +108,12 @@ async fn send_changed(client: Client, components: Vec<Bytes>) -> Result<usize, S
 
 /// Row 4.
 pub async fn no_components(scene: &Scene) -> Outcome {
-    let module = b"\0asm\x01\0\0\0";
-    let cases: [(&[u8], &str); 8] = [
-        (module, "a core WebAssembly module"),
-        (b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0", "an ELF file"),
-        (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "a PNG image"),
-        (b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "gzip data"),
-        (b"(component (core modul))", "text"),
-        (b"", "an empty file"),
-        (b"\0asm\x0d\0\x01\0", "only a component's header"),
-        (b"\0asm", "cut short"),
-    ];
-    for (bytes, what) in cases {
+    for (bytes, what) in bombs::NO_COMPONENTS {
         let (node, _) = not_taken(scene, what, bytes.to_vec()).await?;
         same(what, &node.error.code(), &InvalidArgument)?;
         holds(&format!("{:?} says {what}", node.error), node.error.message().contains(what))?;
     }
-    Ok(format!("{} refused, each by what it is", cases.len()))
+    Ok(format!("{} refused, each by what it is", bombs::NO_COMPONENTS.len()))
 }
 
 /// Row 5.

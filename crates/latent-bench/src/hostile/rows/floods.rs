@@ -11,7 +11,6 @@ use crate::hostile::frames::{
 };
 use crate::hostile::peer::connect;
 use crate::hostile::scene::Scene;
-use crate::process::resident_bytes_of;
 
 /// What a node may take from a peer that floods it until it closes, in bytes.
 const SENT_MAX: u64 = 256 << 20;
@@ -20,7 +19,7 @@ const GROWN_MAX: u64 = 32 << 20;
 
 /// Row 102.
 pub async fn all(scene: &Scene) -> Outcome {
-    let before = resident_bytes_of(scene.served.id)?;
+    let before = scene.served.process().resident_bytes()?;
     let mut told = Vec::new();
     for (name, to) in [("invoke", scene.served.invoke), ("control", scene.served.control), ("http", scene.served.http)]
     {
@@ -28,7 +27,7 @@ pub async fn all(scene: &Scene) -> Outcome {
         holds(&format!("{name} takes little of a flood: {sent:?} bytes"), sent.iter().all(|sent| *sent < SENT_MAX))?;
         told.push(format!("{name} closed after {} KiB", sent.map(|sent| (sent >> 10).to_string()).join(", ")));
     }
-    let grown = resident_bytes_of(scene.served.id)?.saturating_sub(before);
+    let grown = scene.served.process().resident_bytes()?.saturating_sub(before);
     holds(&format!("memory is flat, and grew by {grown} bytes"), grown < GROWN_MAX)?;
     Ok(format!("{}; memory +{} KiB", told.join("; "), grown >> 10))
 }

@@ -11,9 +11,10 @@ use tokio::time::sleep;
 use super::stops::{spin, warm};
 use crate::hostile::case::Outcome;
 use crate::hostile::expect::{cancel, failed, holds, same};
-use crate::hostile::scene::{CELLS, HOSTILE, Scene, TENANT_CELLS, quota, within};
+use crate::hostile::scene::{CELLS, HOSTILE, Scene, TENANT_CELLS, within};
 use crate::nodes::fixtures::{LOOK, call};
 use crate::nodes::load::until_running;
+use crate::nodes::tenants::quota;
 
 /// Cancels of one activation at once.
 const CANCELS: usize = 10_000;

@@ -9,8 +9,9 @@ use latent_wire::proto::{
 
 use crate::hostile::case::Outcome;
 use crate::hostile::expect::{failed, holds, returns, same, short};
-use crate::hostile::scene::{Scene, apply, quota};
+use crate::hostile::scene::{Scene, apply};
 use crate::nodes::fixtures::{bare, call, digest, variant};
+use crate::nodes::tenants::quota;
 
 /// Brackets in each other.
 const BRACKETS: usize = 140_000;

@@ -13,7 +13,6 @@ use crate::hostile::peer::{self, Answer, connect, get, request, until_closed};
 use crate::hostile::scene::Scene;
 use crate::nodes::fixtures::LOOK;
 use crate::nodes::verdict::within;
-use crate::process::resident_bytes_of;
 
 /// The largest bodies of the node: of requests, and of responses.
 const REQUEST_BODY: usize = 1 << 20;
@@ -28,14 +27,14 @@ const READER_MAX: Duration = Duration::from_secs(4);
 /// Row 109.
 pub async fn bodies(scene: &Scene) -> Outcome {
     scene.deploy_probe().await?;
-    let before = resident_bytes_of(scene.served.id)?;
+    let before = scene.served.process().resident_bytes()?;
     let endless = endless_request(scene).await?;
     let (stalled, cut) = (stalled_request(scene).await?, cut_request(scene).await?);
     zero_length(scene).await?;
     let large = get(scene.served.http, "/large?n=1000000000").await?;
     holds(&format!("a response of 1 GB is cut: {} bytes", large.length), !large.is_whole())?;
     holds(&format!("{} bytes of it were sent", large.length), large.length < RESPONSE_BODY * 5 / 4)?;
-    let grown = resident_bytes_of(scene.served.id)?.saturating_sub(before);
+    let grown = scene.served.process().resident_bytes()?.saturating_sub(before);
     holds(&format!("bodies are not kept, memory grew by {grown} bytes"), grown < GROWN_MAX)?;
     let late = stalled_response(scene).await?;
     Ok(format!(

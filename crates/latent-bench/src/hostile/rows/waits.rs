@@ -27,7 +27,7 @@ const BEFORE: &str = "before the body";
 /// Rounds of each way to leave.
 const ROUNDS: usize = 5;
 /// When a silent peer is closed: after ten seconds, and the way of a thousand of them.
-const CLOSED_MAX: Duration = Duration::from_secs(12);
+const CLOSED_MAX: Duration = Duration::from_millis(10_500);
 /// Silent peers.
 const PEERS: usize = 1000;
 /// Peers of one address on one listener: below the bound of both.
@@ -148,7 +148,7 @@ pub async fn silent(scene: &Scene) -> Outcome {
     }
     same("peers that were closed", &closed.len(), &PEERS)?;
     within("the last to be closed", closed.percentile(100), CLOSED_MAX)?;
-    within("nine of ten healthy calls meanwhile", healthy.percentile(90), HEALTHY_MAX)?;
+    within("the slowest healthy call meanwhile", healthy.percentile(100), HEALTHY_MAX)?;
     Ok(format!("closed after {closed}; {} healthy calls: {healthy}", healthy.len()))
 }
 

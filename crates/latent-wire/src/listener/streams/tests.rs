@@ -86,6 +86,29 @@ async fn a_stream_that_keeps_the_connection_gets_a_task() {
 }
 
 #[tokio::test]
+async fn a_stream_that_computes_gets_a_task_after_its_first_turn() {
+    let streams = Streams::default();
+    let (told, done) = oneshot::channel();
+    let mut turns = 0;
+    let computes = std::future::poll_fn(move |cx| {
+        turns += 1;
+        if turns == 2 {
+            return Poll::Ready(());
+        }
+        std::thread::sleep(SHORT);
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    });
+    streams.begins().execute(async move {
+        computes.await;
+        told.send(()).unwrap();
+    });
+    turn(&streams);
+    assert!(streams.0.lock().is_none(), "the connection has its turns for itself");
+    done.await.expect("a task polled it to its end");
+}
+
+#[tokio::test]
 async fn a_panic_ends_its_stream_alone() {
     let streams = Streams::default();
     let (held, dropped) = oneshot::channel::<()>();

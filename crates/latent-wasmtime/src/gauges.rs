@@ -25,11 +25,9 @@ pub enum Kind {
     Pin,
     /// HTTP requests of guests under way.
     Outgoing,
-    /// Runs that had their turn and would go on.
-    Computing,
 }
 
-const KINDS: usize = 7;
+const KINDS: usize = 6;
 
 #[derive(Debug, Default)]
 #[repr(align(128))]

@@ -10,7 +10,7 @@ use std::time::Instant;
 use latent_core::StopCause;
 use latent_executor::ExecutionCancellation;
 
-use crate::shared::Shared;
+use crate::ticker::Ticker;
 use crate::turns::Turns;
 
 /// How the guarded part of a run ended.
@@ -26,18 +26,26 @@ pub enum Ended<T> {
 /// Polls `work` under the latch: it is read before each poll and once more after success, because lifting and
 /// lowering are host code that no epoch interrupts. A stop drops `work` at once; a panic of a poll or of that drop is
 /// caught. Answers also when it ended. The first look is at `started`, which its caller has just read.
+///
+/// Guest code comes with its `turns`; what is the host's own work has none.
 pub async fn guarded<T, W: Future<Output = T>>(
-    shared: &Shared,
+    ticker: &Ticker,
     cancellation: &ExecutionCancellation,
     started: Instant,
+    mut turns: Option<Turns<'_>>,
     mut work: Pin<&mut Option<W>>,
 ) -> (Ended<T>, Instant) {
     let mut looked_at = Some(started);
-    let mut turns = Turns::new(shared.turn(), &shared.gauges);
     let end = poll_fn(|cx| {
-        cancellation.probe().register_running(cx.waker(), shared.ticker.interrupter());
+        cancellation.probe().register_running(cx.waker(), ticker.interrupter());
         let began = looked_at.take().unwrap_or_else(now);
-        turns.take(cx, began, |cx, at| step(cancellation, work.as_mut(), cx, at))
+        let mut step = |cx: &mut Context<'_>, at| step(cancellation, work.as_mut(), cx, at);
+        let Some(turns) = &mut turns else { return step(cx, began) };
+        if turns.may_begin(cx) {
+            return turns.take(cx, began, step);
+        }
+        let stopped = cancellation.checkpoint(began);
+        stopped.map_or(Poll::Pending, |cause| Poll::Ready((Ended::Stopped(cause), began)))
     })
     .await;
     match catch_unwind(AssertUnwindSafe(|| work.set(None))) {

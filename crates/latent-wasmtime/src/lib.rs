@@ -26,6 +26,7 @@ mod preparation;
 mod prepare;
 mod preparer;
 mod prescan;
+mod processor;
 mod ready;
 mod secrets;
 mod settings;

@@ -15,6 +15,7 @@ use crate::ports::Ports;
 use crate::preparation::Preparation;
 use crate::prepare::PreparedComponent;
 use crate::preparer::{Lookup, Preparer, Source, Workshop, compiler_gone};
+use crate::processor::Processor;
 use crate::ready::{ReadyBounds, ReadyPins};
 use crate::secrets::SecretReader;
 use crate::settings::EngineSettings;
@@ -25,6 +26,7 @@ pub struct Shared {
     pub(crate) engine: Engine,
     pub(crate) settings: EngineSettings,
     pub(crate) ticker: Ticker,
+    pub(crate) processor: Arc<Processor>,
     pub(crate) gauges: Arc<Gauges>,
     pub(crate) services: Arc<Services>,
     pub(crate) preparer: Preparer,
@@ -64,7 +66,20 @@ impl Shared {
         let gauges = Arc::new(Gauges::default());
         let services = Arc::new(Services::new(&settings, sink, outgoing, gauges.clone()));
         let secrets = SecretReader::new(secrets, settings.instances_max);
-        Ok(Self { engine, settings, ticker, gauges, services, preparer, ready, secrets, report, compatibility })
+        let processor = Arc::default();
+        Ok(Self {
+            engine,
+            settings,
+            ticker,
+            processor,
+            gauges,
+            services,
+            preparer,
+            ready,
+            secrets,
+            report,
+            compatibility,
+        })
     }
 
     /// How long a turn of a guest that computes is at least: what it may run between two ticks that make it yield.

@@ -1,22 +1,23 @@
 //! How long a guest that computes keeps its thread, and to whom it gives it away.
 //!
 //! A guest yields at every tick of the engine, and when it says what fuel it burnt. Its turn lasts at least one tick, so that
-//! guests which yield more often have turns as long as others. Then it goes behind all other tasks of its thread. While fewer guests
-//! compute than there are threads, one of them is free for everything else; going behind the others would only wake that
-//! thread to take the guest over, at every tick. So it gives way to sockets and timers alone then, and stays.
+//! guests which yield more often have turns as long as others. Where as many compute as there are threads, each turn is waited
+//! for in the [`Processor`]'s queue. While fewer do, one thread is free for everything else; going behind the other tasks would only wake
+//! that thread to take the guest over, at every tick. So it gives way to sockets and timers alone then, and stays.
 //!
-//! Invariant: everything else on its thread has a turn at least once in [`STAYS_MAX`] turns of the guest.
+//! Invariant: all other tasks of its thread have their turns at least once in [`STAYS_MAX`] turns of the guest.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use latent_core::TenantId;
 use latent_core::wakes::Wakes;
-use tokio::runtime::Handle;
 use tokio::task::coop::has_budget_remaining;
 
-use crate::gauges::{Gauges, Held, Kind};
 use crate::guard::now;
+use crate::processor::{Computing, Processor, Waiting};
 
 /// Of so many turns one gives way to all other tasks, whoever else computes.
 const STAYS_MAX: u32 = 4;
@@ -25,16 +26,32 @@ const STAYS_MAX: u32 = 4;
 pub struct Turns<'a> {
     wakes: Wakes,
     length: Duration,
-    gauges: &'a Gauges,
-    /// There from the end of its first turn on, for as long as the run computes.
-    computing: Option<Held<'a>>,
+    processor: &'a Arc<Processor>,
+    /// Whose run it is.
+    tenant: &'a TenantId,
+    /// There while it would go on if it had the processor.
+    computing: Option<Computing>,
+    /// Its place in the queue, if it is there.
+    waiting: Option<Waiting>,
     given: u32,
 }
 
 impl<'a> Turns<'a> {
-    /// Of a run whose turns last at least `length`, among those that `gauges` count.
-    pub fn new(length: Duration, gauges: &'a Gauges) -> Self {
-        Self { wakes: Wakes::new(), length, gauges, computing: None, given: 0 }
+    /// Of a run of `tenant` whose turns last at least `length`.
+    pub fn new(length: Duration, processor: &'a Arc<Processor>, tenant: &'a TenantId) -> Self {
+        Self { wakes: Wakes::new(), length, processor, tenant, computing: None, waiting: None, given: 0 }
+    }
+
+    /// Whether a turn may begin. If not, the task is woken when it may.
+    pub fn may_begin(&mut self, cx: &mut Context<'_>) -> bool {
+        match &self.waiting {
+            Some(waiting) if !waiting.is_granted(cx.waker()) => return false,
+            Some(_granted) => self.waiting = None,
+            // Whoever waited for something else waits for the processor like all others.
+            None if self.computing.is_none() && self.processor.is_crowded() => return !self.joins(cx),
+            None => {}
+        }
+        true
     }
 
     /// One turn that begins at `began`: steps, each with the time of its begin, until the run is ready, waits for something or
@@ -63,20 +80,26 @@ impl<'a> Turns<'a> {
     }
 
     fn give_way(&mut self, cx: &mut Context<'_>) {
-        self.computing.get_or_insert_with(|| self.gauges.hold(Kind::Computing));
+        self.computing.get_or_insert_with(|| self.processor.compute());
         self.given = self.given.wrapping_add(1);
-        if self.given.is_multiple_of(STAYS_MAX) || self.gauges.get(Kind::Computing) >= threads() {
+        if self.processor.is_crowded() {
+            if !self.joins(cx) {
+                cx.waker().wake_by_ref();
+            }
+        } else if self.given.is_multiple_of(STAYS_MAX) {
             cx.waker().wake_by_ref();
         } else {
             // Wakes this task after the next look at sockets and timers, and is pending until then.
             let _pending = pin!(tokio::task::yield_now()).poll(cx);
         }
     }
-}
 
-/// Threads of the runtime.
-fn threads() -> u64 {
-    Handle::try_current().map_or(1, |runtime| runtime.metrics().num_workers() as u64)
+    /// Whether it has a place in the queue now.
+    fn joins(&mut self, cx: &Context<'_>) -> bool {
+        self.computing.get_or_insert_with(|| self.processor.compute());
+        self.waiting = self.processor.join(self.tenant, cx.waker());
+        self.waiting.is_some()
+    }
 }
 
 #[cfg(test)]

@@ -33,10 +33,14 @@ fn turn<T>(turns: &mut Turns<'_>, step: impl FnMut(&mut Context<'_>, Instant) ->
     (taken, count.0.load(Ordering::SeqCst))
 }
 
+fn processor() -> (Arc<Processor>, TenantId) {
+    (Arc::default(), TenantId::new("t").expect("a name"))
+}
+
 #[test]
 fn a_run_that_yields_goes_on_until_its_turn_is_over() {
-    let gauges = Gauges::default();
-    let mut turns = Turns::new(LENGTH, &gauges);
+    let (processor, tenant) = processor();
+    let mut turns = Turns::new(LENGTH, &processor, &tenant);
     let (began, mut steps) = (now(), 0);
     let (taken, woken) = turn(&mut turns, |cx, at| {
         steps += 1;
@@ -44,84 +48,102 @@ fn a_run_that_yields_goes_on_until_its_turn_is_over() {
     });
     assert_eq!((taken, woken), (Poll::Pending, 1));
     assert!(began.elapsed() >= LENGTH && steps > 1, "{steps} steps");
-    assert_eq!(gauges.get(Kind::Computing), 1);
+    assert!(turns.computing.is_some());
 }
 
 #[test]
 fn a_run_that_waits_or_ends_is_not_among_those_that_compute() {
-    let gauges = Gauges::default();
-    let mut turns = Turns::new(Duration::ZERO, &gauges);
+    let (processor, tenant) = processor();
+    let mut turns = Turns::new(Duration::ZERO, &processor, &tenant);
     assert_eq!(turn(&mut turns, yields), (Poll::Pending, 1));
-    assert_eq!(gauges.get(Kind::Computing), 1);
+    assert!(turns.computing.is_some());
     assert_eq!(turn(&mut turns, |_, _| Poll::<()>::Pending), (Poll::Pending, 0), "whoever it waits for wakes it");
-    assert_eq!(gauges.get(Kind::Computing), 0);
+    assert!(turns.computing.is_none());
     assert_eq!(turn(&mut turns, yields), (Poll::Pending, 1));
     assert_eq!(turn(&mut turns, |_, _| Poll::Ready(3)), (Poll::Ready(3), 0));
-    assert_eq!(gauges.get(Kind::Computing), 0);
-    assert_eq!(turn(&mut turns, yields), (Poll::Pending, 1));
-    drop(turns);
-    assert_eq!(gauges.get(Kind::Computing), 0, "nor is one that is dropped");
+    assert!(turns.computing.is_none());
 }
 
 fn runtime(threads: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(threads).event_interval(1).build().expect("threads")
 }
 
-/// Whether the task was woken at once in each of eight turns of a run on `threads` threads, beside others that compute.
-fn woken_at_once(threads: usize, others: usize) -> Vec<bool> {
-    let gauges = Arc::<Gauges>::default();
-    let _others: Vec<_> = (0..others).map(|_| gauges.hold_outside(Kind::Computing)).collect();
-    let gauges = Arc::clone(&gauges);
-    let turns = async move {
-        let mut turns = Turns::new(Duration::ZERO, &gauges);
-        let mut woken = Vec::new();
-        while woken.len() < 8 {
-            let mut taken = false;
-            poll_fn(|cx| {
-                if std::mem::replace(&mut taken, true) {
-                    return Poll::Ready(());
-                }
-                let count = Arc::<Count>::default();
-                let _pending = turns.take(&mut Context::from_waker(&Waker::from(Arc::clone(&count))), now(), yields);
-                woken.push(count.0.load(Ordering::SeqCst) == 1);
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            })
-            .await;
-        }
-        woken
-    };
+/// Whether the task was woken at once, and whether it waits in the queue, after each of four turns of a run on `threads` threads
+/// beside others that compute.
+fn after_turns(threads: usize, others: usize) -> Vec<(bool, bool)> {
+    let (processor, tenant) = processor();
+    let _others: Vec<_> = (0..others).map(|_| processor.compute()).collect();
+    let after = poll_fn(move |_| {
+        let after = (0..4).map(|given| {
+            let mut turns = Turns::new(Duration::ZERO, &processor, &tenant);
+            turns.given = given;
+            let (_pending, woken) = turn(&mut turns, yields);
+            (woken == 1, turns.waiting.is_some())
+        });
+        Poll::Ready(after.collect())
+    });
     let runtime = runtime(threads);
-    runtime.block_on(runtime.spawn(turns)).expect("it does not panic")
+    runtime.block_on(runtime.spawn(after)).expect("it does not panic")
 }
 
 #[test]
 fn a_run_with_a_thread_to_spare_stays_three_turns_of_four() {
-    let stays = [false, false, false, true];
-    assert_eq!(woken_at_once(2, 0), [stays, stays].concat());
-    assert_eq!(woken_at_once(4, 2), [stays, stays].concat());
+    let stays = [(false, false), (false, false), (false, false), (true, false)];
+    assert_eq!(after_turns(2, 0), stays);
+    assert_eq!(after_turns(4, 2), stays);
 }
 
 #[test]
-fn a_run_without_a_thread_to_spare_goes_behind_all_others() {
-    assert_eq!(woken_at_once(1, 0), [true; 8]);
-    assert_eq!(woken_at_once(2, 1), [true; 8]);
+fn a_run_without_a_thread_to_spare_waits_in_the_queue() {
+    assert_eq!(after_turns(1, 0), [(false, true); 4]);
+    assert_eq!(after_turns(2, 1), [(false, true); 4]);
 }
 
-#[test]
-fn a_run_that_stays_is_woken_again() {
-    let gauges = Arc::<Gauges>::default();
-    let runtime = runtime(2);
-    let ended = runtime.spawn(async move {
-        let mut turns = Turns::new(Duration::ZERO, &gauges);
-        let mut steps = 0;
-        poll_fn(|cx| {
-            turns.take(cx, now(), |cx, at| {
-                steps += 1;
-                if steps == 100 { Poll::Ready(steps) } else { yields(cx, at).map(|()| 0) }
-            })
+/// Takes so many turns.
+async fn computes(processor: Arc<Processor>, name: &str, steps: u32) -> u32 {
+    let tenant = TenantId::new(name).expect("a name");
+    let mut turns = Turns::new(Duration::ZERO, &processor, &tenant);
+    let mut taken = 0;
+    poll_fn(|cx| {
+        if !turns.may_begin(cx) {
+            return Poll::Pending;
+        }
+        turns.take(cx, now(), |cx, at| {
+            taken += 1;
+            if taken == steps { Poll::Ready(taken) } else { yields(cx, at).map(|()| 0) }
         })
-        .await
+    })
+    .await
+}
+
+#[test]
+fn runs_end_with_and_without_a_thread_to_spare() {
+    for threads in 1..=3 {
+        let (processor, _) = processor();
+        let runtime = runtime(threads);
+        let runs: Vec<_> = ["a", "b", "b", "c"]
+            .map(|name| runtime.spawn(computes(processor.clone(), name, 100)))
+            .into_iter()
+            .collect();
+        for run in runs {
+            assert_eq!(runtime.block_on(run).expect("it does not panic"), 100);
+        }
+        assert_eq!(runtime.block_on(runtime.spawn(computes(processor, "a", 100))).expect("it does not panic"), 100);
+    }
+}
+
+#[test]
+fn a_run_that_begins_in_a_crowd_waits_for_its_first_turn_and_leaves_no_trace_when_it_is_dropped() {
+    let (processor, tenant) = processor();
+    let runtime = Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        let other = processor.compute();
+        let mut turns = Turns::new(LENGTH, &processor, &tenant);
+        assert!(!turns.may_begin(&mut Context::from_waker(Waker::noop())));
+        assert!(!turns.may_begin(&mut Context::from_waker(Waker::noop())), "it has not been its turn yet");
+        drop((turns, other));
+        assert!(!processor.is_crowded());
+        let mut turns = Turns::new(LENGTH, &processor, &tenant);
+        assert!(turns.may_begin(&mut Context::from_waker(Waker::noop())));
     });
-    assert_eq!(runtime.block_on(ended).expect("it does not panic"), 100);
 }

@@ -45,12 +45,21 @@ pub fn read(text: &str) -> Result<Vec<Entry>, Misread> {
 
 /// A path as a file has it on one line: parts that are no bare key are quoted.
 pub fn dotted<'a>(path: impl IntoIterator<Item = &'a str>) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let part = |part: &'a str| match part {
-        bare if !bare.is_empty() && bare.chars().all(is_bare) => bare.to_owned(),
-        other => toml::Value::String(other.to_owned()).to_string(),
-    };
     path.into_iter().map(part).collect::<Vec<_>>().join(".")
+}
+
+fn part(part: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if !part.is_empty() && part.chars().all(is_bare) {
+        return part.to_owned();
+    }
+    let escaped = part.chars().map(|c| match c {
+        '"' | '\\' => format!("\\{c}"),
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => format!("\\u{:04X}", u32::from(c)),
+        c if c.is_control() => format!("\\u{:04X}", u32::from(c)),
+        c => c.to_string(),
+    });
+    format!("\"{}\"", escaped.collect::<String>())
 }
 
 /// The nesting is bounded by the parser.

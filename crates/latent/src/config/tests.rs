@@ -174,6 +174,7 @@ fn a_tenant_whose_name_is_no_bare_key_is_printed_as_a_file_takes_it() {
     assert_eq!(again.config.tenants, effective.config.tenants, "{printed:?}");
     assert_eq!(again.config.tenants.len(), 3);
     assert!(effective.origin("tenants.\"a.b\".live") != Origin::Default, "{printed:?}");
+    assert!(refusal("\"a\\tb\" = 4").contains("there is no key \"a\\u0009b\""));
     assert!(refusal("\"cells.standard\".count = 4").contains("there is no key \"cells.standard\".count"));
 }
 

@@ -28,8 +28,8 @@ use crate::plan::{Input, Output, Plan};
 use crate::prepare::PreparedComponent;
 use crate::secrets::Secrets;
 use crate::shared::Shared;
+use crate::slices::Slices;
 use crate::store::LiveStore;
-use crate::turns::Turns;
 use crate::values::EncodeError;
 
 /// Prepared code as one run holds it: the pin that outlives the cache and the permit of its one instance.
@@ -101,8 +101,8 @@ pub fn run<'a>(
         let entered = AtomicBool::new(false);
         let (ended, at) = {
             let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), input, &entered)));
-            let turns = Turns::new(shared.turn(), &shared.processor, &context.principal.tenant);
-            guarded(&shared.ticker, &cancellation, started, Some(turns), call.as_mut()).await
+            let slices = Slices::new(shared.slice(), &shared.processor, &context.principal.tenant);
+            guarded(&shared.ticker, &cancellation, started, Some(slices), call.as_mut()).await
         };
         drop(watch);
         live.observe(at);

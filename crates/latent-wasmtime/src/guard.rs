@@ -10,8 +10,8 @@ use std::time::Instant;
 use latent_core::StopCause;
 use latent_executor::ExecutionCancellation;
 
+use crate::slices::Slices;
 use crate::ticker::Ticker;
-use crate::turns::Turns;
 
 /// How the guarded part of a run ended.
 pub enum Ended<T> {
@@ -27,12 +27,12 @@ pub enum Ended<T> {
 /// lowering are host code that no epoch interrupts. A stop drops `work` at once; a panic of a poll or of that drop is
 /// caught. Answers also when it ended. The first look is at `started`, which its caller has just read.
 ///
-/// Guest code comes with its `turns`; what is the host's own work has none.
+/// Guest code comes with its `slices`; what is the host's own work has none.
 pub async fn guarded<T, W: Future<Output = T>>(
     ticker: &Ticker,
     cancellation: &ExecutionCancellation,
     started: Instant,
-    mut turns: Option<Turns<'_>>,
+    mut slices: Option<Slices<'_>>,
     mut work: Pin<&mut Option<W>>,
 ) -> (Ended<T>, Instant) {
     let mut looked_at = Some(started);
@@ -40,9 +40,9 @@ pub async fn guarded<T, W: Future<Output = T>>(
         cancellation.probe().register_running(cx.waker(), ticker.interrupter());
         let began = looked_at.take().unwrap_or_else(now);
         let mut step = |cx: &mut Context<'_>, at| step(cancellation, work.as_mut(), cx, at);
-        let Some(turns) = &mut turns else { return step(cx, began) };
-        if turns.may_begin(cx) {
-            return turns.take(cx, began, step);
+        let Some(slices) = &mut slices else { return step(cx, began) };
+        if slices.may_begin(cx) {
+            return slices.take(cx, began, step);
         }
         let stopped = cancellation.checkpoint(began);
         stopped.map_or(Poll::Pending, |cause| Poll::Ready((Ended::Stopped(cause), began)))

@@ -31,9 +31,9 @@ mod ready;
 mod secrets;
 mod settings;
 mod shared;
+mod slices;
 mod store;
 mod ticker;
-mod turns;
 pub mod values;
 
 pub use backend::WasmtimeBackend;

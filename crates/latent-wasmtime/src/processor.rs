@@ -2,7 +2,7 @@
 //!
 //! The runtime's own queues are one for each thread; threads that are all busy do not level them, and what was just woken goes before what
 //! waits. So guests that compute wait here, in one queue for all threads. *Dispatchers*, at most one task for each thread, give out the
-//! turns: one each time that they have their own among the other tasks of their thread.
+//! slices: one each time that they have their own among the other tasks of their thread.
 //!
 //! Invariant: while somebody waits there is a dispatcher. Where the last one is lost with its runtime, everybody may go on.
 
@@ -63,7 +63,7 @@ impl Processor {
         Computing(Arc::clone(self))
     }
 
-    /// Takes a place for a run of `tenant`. `None` outside a runtime, where there are no turns.
+    /// Takes a place for a run of `tenant`. `None` outside a runtime, where there are no slices.
     pub fn join(self: &Arc<Self>, tenant: &TenantId, task: &Waker) -> Option<Waiting> {
         let runtime = Handle::try_current().ok()?;
         let place = Arc::new(Place(Mutex::new(Seat::Waits(task.clone()))));
@@ -125,7 +125,7 @@ impl Waiter for Arc<Place> {
     }
 }
 
-/// One task that gives out turns.
+/// One task that gives out slices.
 struct Dispatcher {
     processor: Arc<Processor>,
     has_ended: bool,

@@ -82,8 +82,8 @@ impl Shared {
         })
     }
 
-    /// How long a turn of a guest that computes is at least: what it may run between two ticks that make it yield.
-    pub fn turn(&self) -> Duration {
+    /// How long a slice of a guest that computes is at least: what it may run between two ticks that make it yield.
+    pub fn slice(&self) -> Duration {
         let EngineSettings { epoch_tick_interval_millis: tick, epoch_deadline_ticks: ticks, .. } = self.settings;
         Duration::from_millis(u64::from(tick.max(1)) * u64::from(ticks))
     }

@@ -1,4 +1,4 @@
-//! Whose turn it is, who gives it out, and what is left afterwards.
+//! Whose turn it is, who gives it, and what is left afterwards.
 
 use std::future::{Future, poll_fn};
 
@@ -24,7 +24,7 @@ async fn turns(processor: Arc<Processor>, name: &'static str, count: usize, take
     }
 }
 
-/// Whether nobody waits and nobody gives out turns.
+/// Whether nobody waits and nobody gives out slices.
 fn is_at_rest(processor: &Processor) -> bool {
     let mut queue = processor.queue();
     queue.dispatchers == 0 && queue.order.next().is_none() && processor.computing.load(Ordering::Relaxed) == 0
@@ -88,7 +88,7 @@ fn a_place_that_is_given_up_holds_up_nobody() {
 }
 
 #[test]
-fn whoever_waits_goes_on_when_the_runtime_that_gives_out_turns_ends() {
+fn whoever_waits_goes_on_when_the_runtime_that_gives_out_slices_ends() {
     let processor = Arc::<Processor>::default();
     let ending = one_thread();
     // Its dispatcher never runs.

@@ -1,4 +1,4 @@
-//! How long a turn is, and who goes on after it.
+//! How long a slice is, and who goes on after it.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -26,10 +26,10 @@ fn yields(cx: &mut Context<'_>, _at: Instant) -> Poll<()> {
     Poll::Pending
 }
 
-/// Takes a turn, and says how often the task was woken by then.
-fn turn<T>(turns: &mut Turns<'_>, step: impl FnMut(&mut Context<'_>, Instant) -> Poll<T>) -> (Poll<T>, u32) {
+/// Takes a slice, and says how often the task was woken by then.
+fn slice<T>(slices: &mut Slices<'_>, step: impl FnMut(&mut Context<'_>, Instant) -> Poll<T>) -> (Poll<T>, u32) {
     let count = Arc::<Count>::default();
-    let taken = turns.take(&mut Context::from_waker(&Waker::from(Arc::clone(&count))), now(), step);
+    let taken = slices.take(&mut Context::from_waker(&Waker::from(Arc::clone(&count))), now(), step);
     (taken, count.0.load(Ordering::SeqCst))
 }
 
@@ -40,45 +40,45 @@ fn processor() -> (Arc<Processor>, TenantId) {
 #[test]
 fn a_run_that_yields_goes_on_until_its_turn_is_over() {
     let (processor, tenant) = processor();
-    let mut turns = Turns::new(LENGTH, &processor, &tenant);
+    let mut slices = Slices::new(LENGTH, &processor, &tenant);
     let (began, mut steps) = (now(), 0);
-    let (taken, woken) = turn(&mut turns, |cx, at| {
+    let (taken, woken) = slice(&mut slices, |cx, at| {
         steps += 1;
         yields(cx, at)
     });
     assert_eq!((taken, woken), (Poll::Pending, 1));
     assert!(began.elapsed() >= LENGTH && steps > 1, "{steps} steps");
-    assert!(turns.computing.is_some());
+    assert!(slices.computing.is_some());
 }
 
 #[test]
 fn a_run_that_waits_or_ends_is_not_among_those_that_compute() {
     let (processor, tenant) = processor();
-    let mut turns = Turns::new(Duration::ZERO, &processor, &tenant);
-    assert_eq!(turn(&mut turns, yields), (Poll::Pending, 1));
-    assert!(turns.computing.is_some());
-    assert_eq!(turn(&mut turns, |_, _| Poll::<()>::Pending), (Poll::Pending, 0), "whoever it waits for wakes it");
-    assert!(turns.computing.is_none());
-    assert_eq!(turn(&mut turns, yields), (Poll::Pending, 1));
-    assert_eq!(turn(&mut turns, |_, _| Poll::Ready(3)), (Poll::Ready(3), 0));
-    assert!(turns.computing.is_none());
+    let mut slices = Slices::new(Duration::ZERO, &processor, &tenant);
+    assert_eq!(slice(&mut slices, yields), (Poll::Pending, 1));
+    assert!(slices.computing.is_some());
+    assert_eq!(slice(&mut slices, |_, _| Poll::<()>::Pending), (Poll::Pending, 0), "whoever it waits for wakes it");
+    assert!(slices.computing.is_none());
+    assert_eq!(slice(&mut slices, yields), (Poll::Pending, 1));
+    assert_eq!(slice(&mut slices, |_, _| Poll::Ready(3)), (Poll::Ready(3), 0));
+    assert!(slices.computing.is_none());
 }
 
 fn runtime(threads: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(threads).event_interval(1).build().expect("threads")
 }
 
-/// Whether the task was woken at once, and whether it waits in the queue, after each of four turns of a run on `threads` threads
+/// Whether the task was woken at once, and whether it waits in the queue, after each of four slices of a run on `threads` threads
 /// beside others that compute.
-fn after_turns(threads: usize, others: usize) -> Vec<(bool, bool)> {
+fn after_slices(threads: usize, others: usize) -> Vec<(bool, bool)> {
     let (processor, tenant) = processor();
     let _others: Vec<_> = (0..others).map(|_| processor.compute()).collect();
     let after = poll_fn(move |_| {
         let after = (0..4).map(|given| {
-            let mut turns = Turns::new(Duration::ZERO, &processor, &tenant);
-            turns.given = given;
-            let (_pending, woken) = turn(&mut turns, yields);
-            (woken == 1, turns.waiting.is_some())
+            let mut slices = Slices::new(Duration::ZERO, &processor, &tenant);
+            slices.given = given;
+            let (_pending, woken) = slice(&mut slices, yields);
+            (woken == 1, slices.waiting.is_some())
         });
         Poll::Ready(after.collect())
     });
@@ -87,28 +87,28 @@ fn after_turns(threads: usize, others: usize) -> Vec<(bool, bool)> {
 }
 
 #[test]
-fn a_run_with_a_thread_to_spare_stays_three_turns_of_four() {
+fn a_run_with_a_thread_to_spare_stays_three_slices_of_four() {
     let stays = [(false, false), (false, false), (false, false), (true, false)];
-    assert_eq!(after_turns(2, 0), stays);
-    assert_eq!(after_turns(4, 2), stays);
+    assert_eq!(after_slices(2, 0), stays);
+    assert_eq!(after_slices(4, 2), stays);
 }
 
 #[test]
 fn a_run_without_a_thread_to_spare_waits_in_the_queue() {
-    assert_eq!(after_turns(1, 0), [(false, true); 4]);
-    assert_eq!(after_turns(2, 1), [(false, true); 4]);
+    assert_eq!(after_slices(1, 0), [(false, true); 4]);
+    assert_eq!(after_slices(2, 1), [(false, true); 4]);
 }
 
-/// Takes so many turns.
+/// Takes so many slices.
 async fn computes(processor: Arc<Processor>, name: &str, steps: u32) -> u32 {
     let tenant = TenantId::new(name).expect("a name");
-    let mut turns = Turns::new(Duration::ZERO, &processor, &tenant);
+    let mut slices = Slices::new(Duration::ZERO, &processor, &tenant);
     let mut taken = 0;
     poll_fn(|cx| {
-        if !turns.may_begin(cx) {
+        if !slices.may_begin(cx) {
             return Poll::Pending;
         }
-        turns.take(cx, now(), |cx, at| {
+        slices.take(cx, now(), |cx, at| {
             taken += 1;
             if taken == steps { Poll::Ready(taken) } else { yields(cx, at).map(|()| 0) }
         })
@@ -138,12 +138,12 @@ fn a_run_that_begins_in_a_crowd_waits_for_its_first_turn_and_leaves_no_trace_whe
     let runtime = Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
         let other = processor.compute();
-        let mut turns = Turns::new(LENGTH, &processor, &tenant);
-        assert!(!turns.may_begin(&mut Context::from_waker(Waker::noop())));
-        assert!(!turns.may_begin(&mut Context::from_waker(Waker::noop())), "it has not been its turn yet");
-        drop((turns, other));
+        let mut slices = Slices::new(LENGTH, &processor, &tenant);
+        assert!(!slices.may_begin(&mut Context::from_waker(Waker::noop())));
+        assert!(!slices.may_begin(&mut Context::from_waker(Waker::noop())), "it has not been its slice yet");
+        drop((slices, other));
         assert!(!processor.is_crowded());
-        let mut turns = Turns::new(LENGTH, &processor, &tenant);
-        assert!(turns.may_begin(&mut Context::from_waker(Waker::noop())));
+        let mut slices = Slices::new(LENGTH, &processor, &tenant);
+        assert!(slices.may_begin(&mut Context::from_waker(Waker::noop())));
     });
 }

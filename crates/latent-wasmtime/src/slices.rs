@@ -1,11 +1,11 @@
 //! How long a guest that computes keeps its thread, and to whom it gives it away.
 //!
-//! A guest yields at every tick of the engine, and when it says what fuel it burnt. Its turn lasts at least one tick, so that
-//! guests which yield more often have turns as long as others. Where as many compute as there are threads, each turn is waited
+//! A guest yields at every tick of the engine, and when it says what fuel it burnt. A slice lasts at least one tick, so that
+//! guests which yield more often have slices as long as others. Where as many compute as there are threads, each slice is waited
 //! for in the [`Processor`]'s queue. While fewer do, one thread is free for everything else; going behind the other tasks would only wake
 //! that thread to take the guest over, at every tick. So it gives way to sockets and timers alone then, and stays.
 //!
-//! Invariant: all other tasks of its thread have their turns at least once in [`STAYS_MAX`] turns of the guest.
+//! Invariant: all other tasks of its thread have their turns at least once in [`STAYS_MAX`] slices of the guest.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use tokio::task::coop::has_budget_remaining;
 use crate::guard::now;
 use crate::processor::{Computing, Processor, Waiting};
 
-/// Of so many turns one gives way to all other tasks, whoever else computes.
+/// Of so many slices one gives way to all other tasks, whoever else computes.
 const STAYS_MAX: u32 = 4;
 
-/// The turns of one run.
-pub struct Turns<'a> {
+/// The slices of one run.
+pub struct Slices<'a> {
     wakes: Wakes,
     length: Duration,
     processor: &'a Arc<Processor>,
@@ -36,13 +36,13 @@ pub struct Turns<'a> {
     given: u32,
 }
 
-impl<'a> Turns<'a> {
-    /// Of a run of `tenant` whose turns last at least `length`.
+impl<'a> Slices<'a> {
+    /// Of a run of `tenant` whose slices last at least `length`.
     pub fn new(length: Duration, processor: &'a Arc<Processor>, tenant: &'a TenantId) -> Self {
         Self { wakes: Wakes::new(), length, processor, tenant, computing: None, waiting: None, given: 0 }
     }
 
-    /// Whether a turn may begin. If not, the task is woken when it may.
+    /// Whether a slice may begin. If not, the task is woken when it may.
     pub fn may_begin(&mut self, cx: &mut Context<'_>) -> bool {
         match &self.waiting {
             Some(waiting) if !waiting.is_granted(cx.waker()) => return false,
@@ -54,8 +54,8 @@ impl<'a> Turns<'a> {
         true
     }
 
-    /// One turn that begins at `began`: steps, each with the time of its begin, until the run is ready, waits for something or
-    /// has had its turn.
+    /// One slice that begins at `began`: steps, each with the time of its begin, until the run is ready, waits for something or
+    /// has had its slice.
     pub fn take<T>(
         &mut self,
         cx: &mut Context<'_>,
@@ -71,7 +71,7 @@ impl<'a> Turns<'a> {
                 return polled;
             }
             at = now();
-            // Without a budget whatever waits for a socket asks for a turn of its own.
+            // Without a budget whatever waits for a socket asks for a slice of its own.
             if at.duration_since(began) >= self.length || !has_budget_remaining() {
                 self.give_way(cx);
                 return Poll::Pending;

@@ -44,8 +44,12 @@ fn of_bytes<M: Message + Default + PartialEq + Debug + Serialize + DeserializeOw
     let Ok(json) = serde_json::to_string(&message) else { return };
     match serde_json::from_str::<M>(&json) {
         Ok(again) => assert_eq!(again, message, "{json}"),
-        // A time with nanoseconds beyond a second is none, and is written as one with more than nine places.
-        Err(error) => assert!(error.to_string().starts_with("too many decimal places"), "{json}: {error}"),
+        // Nanoseconds beyond a second are written as more than nine places, and years of more than four digits with a sign. Neither is
+        // a time by the rules of protobuf, and no reader takes it.
+        Err(error) => {
+            let is_no_time = error.to_string().starts_with("too many decimal places") || json.contains("\":\"+");
+            assert!(is_no_time || json.contains("\":\"-"), "{json}: {error}");
+        }
     }
 }
 

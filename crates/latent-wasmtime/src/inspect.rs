@@ -136,10 +136,14 @@ pub fn malformed(message: std::fmt::Arguments<'_>) -> PlatformError {
     PlatformError::new(PlatformErrorCode::InvalidArgument, message).with_detail(ErrorDetail::new("component.malformed"))
 }
 
-/// What the engine's reader says at `offset`, on one line.
+/// What the engine's reader says at `offset`. It quotes names out of the component: they are told on one line and without
+/// characters that disturb a terminal.
 fn malformed_at(offset: usize, message: &str) -> PlatformError {
     let detail = ErrorDetail::new("component.malformed").with("offset", offset);
-    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let disturbs = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let message: String =
+        line.chars().map(|c| if disturbs(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect();
     let message = format_args!("not a well-formed component: {message} at byte {offset}");
     PlatformError::new(PlatformErrorCode::InvalidArgument, message).with_detail(detail)
 }

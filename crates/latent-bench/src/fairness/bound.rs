@@ -1,7 +1,7 @@
 //! How much later than alone a victim's call may end: what the scheduler and the turns of tenants promise together. Pure.
 //!
-//! Invariant: the bound follows from the sizes of the node and of the load alone, except for how many calls of the victim were
-//! under way at once.
+//! Invariant: the bound follows from the sizes of the node and of the load, and from how many calls of the victim are under way
+//! when it is alone; not from the row that it is for.
 
 use std::time::Duration;
 
@@ -57,9 +57,7 @@ fn processor(sizes: Sizes, kinds: &[Kind], own: usize, work: Duration) -> Durati
     let slices = kinds.iter().map(|kind| kind.slice());
     let longest = slices.clone().max().unwrap_or_default();
     let round = slices.sum::<Duration>() / narrow(sizes.workers) + longest;
-    round
-        * narrow(usize::try_from(work.as_nanos().div_ceil(TICK.as_nanos()) + 1).unwrap_or(usize::MAX))
-        * narrow(own.max(1))
+    round * narrow(usize::try_from(work.as_nanos().div_ceil(TICK.as_nanos()) + 1).unwrap_or(usize::MAX)) * narrow(own)
 }
 
 /// What a tenant may ask for beside tenants that take whatever they get, in processors. Nothing else is promised to who asks for

@@ -125,10 +125,13 @@ pub struct Row {
 impl Row {
     /// What was `seen`, beside what was seen alone.
     pub fn new(alone: &Seen, seen: Seen, sizes: Sizes) -> Self {
-        let bound = bound(sizes, &seen.kinds, seen.calls.peak, WORK);
+        let alone = alone.calls.times.percentile(99);
+        // As many as begin while one takes what it takes alone: what a row does itself must not loosen its bound.
+        let own = alone.as_nanos().div_ceil(CALLS_EVERY.as_nanos()).max(1);
+        let bound = bound(sizes, &seen.kinds, usize::try_from(own).unwrap_or(usize::MAX), WORK);
         let asked = WORK.as_secs_f64() / CALLS_EVERY.as_secs_f64();
         let share = share(sizes, &seen.kinds).filter(|share| *share < asked);
-        Self { alone: alone.calls.times.percentile(99), bound, share, seen }
+        Self { alone, bound, share, seen }
     }
 
     /// Prints it.

@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(wakes.during(|_| 7), (7, false));
         let (kept, was_woken) = wakes.during(|cx| {
             cx.waker().wake_by_ref();
-            cx.waker().clone().wake();
+            cx.waker().wake_by_ref();
             cx.waker().clone()
         });
         assert!(was_woken);
@@ -127,10 +127,10 @@ mod tests {
             let (wakes, count) = counted();
             let barrier = Arc::new(Barrier::new(2));
             let (other, was_woken) = wakes.during(|cx| {
-                let (waker, start) = (cx.waker().clone(), Arc::clone(&barrier));
+                let (task, start) = (cx.waker().clone(), Arc::clone(&barrier));
                 let other = std::thread::spawn(move || {
                     start.wait();
-                    waker.wake();
+                    task.wake();
                 });
                 barrier.wait();
                 other

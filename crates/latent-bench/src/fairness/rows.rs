@@ -131,7 +131,7 @@ impl Row {
         let bound = bound(sizes, &seen.kinds, usize::try_from(own).unwrap_or(usize::MAX), WORK);
         let asked = WORK.as_secs_f64() / CALLS_EVERY.as_secs_f64();
         let share = share(sizes, &seen.kinds).filter(|share| *share < asked);
-        Self { alone, bound, share, seen }
+        Self { seen, alone, bound, share }
     }
 
     /// Prints it.

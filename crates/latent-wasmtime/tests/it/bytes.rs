@@ -24,7 +24,7 @@ async fn what_the_reader_says_on_several_lines_is_told_on_one() {
     let bench = bench();
     // A component that holds a module whose first bytes are wrong, and one that imports a type by a name with a control character.
     let module: &[u8] = b"\0asm\x0d\0\x01\0\x01\x08\0a{m\x01\0\0\0";
-    let import: &[u8] = b"\0asm\x0d\0\x01\0\x0a\x08\x01\0\x03a\0b\x03\0\x01";
+    let import: &[u8] = b"\0asm\x0d\0\x01\0\x0a\x08\x01\0\x03a\0b\x03\x01";
     for (bytes, says) in [(module, "bad magic number"), (import, "a\\u{0}b")] {
         let error = bench.refusal(request_of(&ComponentArtifact::new(bytes.to_vec()), ECHO, "[\"hi\"]")).await;
         let message = error.message();

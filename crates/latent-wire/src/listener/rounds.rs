@@ -7,10 +7,11 @@
 //! its own turn and [`SHORT`].
 
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use latent_core::wakes::Wakes;
 use tokio::task::coop::has_budget_remaining;
+use tokio::time::Instant;
 
 /// After so long another look is a matter of the task, behind all others.
 pub(super) const SHORT: Duration = Duration::from_micros(200);
@@ -42,4 +43,4 @@ impl Rounds {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

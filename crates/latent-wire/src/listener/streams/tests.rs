@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Wake, Waker};
 
 use super::*;
+use crate::listener::rounds::tests::compute;
 use tokio::sync::oneshot;
 
 /// A stream that counts how often it is polled, and ends with the gate.
@@ -95,7 +96,7 @@ async fn a_stream_that_computes_gets_a_task_after_its_first_turn() {
         if turns == 2 {
             return Poll::Ready(());
         }
-        std::thread::sleep(SHORT);
+        compute(SHORT);
         cx.waker().wake_by_ref();
         Poll::Pending
     });

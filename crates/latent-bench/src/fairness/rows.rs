@@ -138,15 +138,17 @@ impl Row {
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let Self { seen, bound, .. } = self;
         let later = self.later();
+        let percent = 100.0 * later.as_secs_f64() / bound.total().as_secs_f64();
+        // Nothing but its share is promised to who asks for more.
+        let of_bound = self.share.map_or_else(|| format!("{percent:.0} %"), |_share| "not promised".to_owned());
         writeln!(
             out,
-            "| {} | {} | {:.1} | {:.0} + {:.0} | {:.0} % | {} | {} |",
+            "| {} | {} | {:.1} | {:.0} + {:.0} | {of_bound} | {} | {} |",
             seen.name(),
             seen.common().join(" | "),
             millis(later),
             millis(bound.cell),
             millis(bound.processor),
-            100.0 * later.as_secs_f64() / bound.total().as_secs_f64(),
             seen.report,
             seen.processors()
         )?;

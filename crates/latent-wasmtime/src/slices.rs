@@ -33,6 +33,7 @@ pub struct Slices<'a> {
     computing: Option<Computing>,
     /// Its place in the queue, if it is there.
     waiting: Option<Waiting>,
+    /// Slices after which it gave its thread away.
     given: u32,
 }
 
@@ -47,8 +48,11 @@ impl<'a> Slices<'a> {
         match &self.waiting {
             Some(waiting) if !waiting.is_granted(cx.waker()) => return false,
             Some(_granted) => self.waiting = None,
-            // Whoever waited for something else waits for the processor like all others.
-            None if self.computing.is_none() && self.processor.is_crowded() => return !self.joins(cx),
+            // A run begins at once. One that has computed before and waited for something else waits for the processor like all
+            // others.
+            None if self.given > 0 && self.computing.is_none() && self.processor.is_crowded() => {
+                return !self.joins(cx);
+            }
             None => {}
         }
         true

@@ -133,17 +133,22 @@ fn runs_end_with_and_without_a_thread_to_spare() {
 }
 
 #[test]
-fn a_run_that_begins_in_a_crowd_waits_for_its_first_turn_and_leaves_no_trace_when_it_is_dropped() {
+fn a_run_begins_at_once_and_waits_in_a_crowd_once_it_has_computed() {
     let (processor, tenant) = processor();
     let runtime = Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
         let other = processor.compute();
-        let mut slices = Slices::new(LENGTH, &processor, &tenant);
-        assert!(!slices.may_begin(&mut Context::from_waker(Waker::noop())));
-        assert!(!slices.may_begin(&mut Context::from_waker(Waker::noop())), "it has not been its slice yet");
+        let mut slices = Slices::new(Duration::ZERO, &processor, &tenant);
+        let cx = &mut Context::from_waker(Waker::noop());
+        assert!(slices.may_begin(cx), "it begins at once");
+        assert_eq!(slices.take(cx, now(), yields), Poll::Pending);
+        assert!(!slices.may_begin(cx), "it has not been its turn yet");
         drop((slices, other));
-        assert!(!processor.is_crowded());
-        let mut slices = Slices::new(LENGTH, &processor, &tenant);
-        assert!(slices.may_begin(&mut Context::from_waker(Waker::noop())));
+        assert!(!processor.is_crowded(), "one that is dropped does not compute");
+        let mut slices = Slices::new(Duration::ZERO, &processor, &tenant);
+        assert_eq!(slices.take(cx, now(), yields), Poll::Pending);
+        (slices.waiting, slices.computing) = (None, None);
+        let _other = processor.compute();
+        assert!(!slices.may_begin(cx), "after it waited for something else it waits like all others");
     });
 }

@@ -15,10 +15,10 @@ pub mod id;
 pub mod outcome;
 pub mod policy;
 pub mod principal;
+pub mod printable;
 pub mod revision;
 pub mod secret;
 pub mod stop;
-pub mod wakes;
 
 pub use budget::{BudgetConsumption, BudgetLedger, ResourceBudget};
 pub use cell::{CellClass, CellId};

@@ -7,6 +7,7 @@ mod read;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use latent_core::printable::Printable;
 use latent_core::{ErrorDetail, PlatformError, PlatformErrorCode};
 use latent_executor::{ComponentInspection, ComponentInspector};
 use wasmtime::Engine;
@@ -141,10 +142,7 @@ pub fn malformed(message: std::fmt::Arguments<'_>) -> PlatformError {
 fn malformed_at(offset: usize, message: &str) -> PlatformError {
     let detail = ErrorDetail::new("component.malformed").with("offset", offset);
     let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-    let disturbs = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let message: String =
-        line.chars().map(|c| if disturbs(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect();
-    let message = format_args!("not a well-formed component: {message} at byte {offset}");
+    let message = format_args!("not a well-formed component: {} at byte {offset}", Printable(&line));
     PlatformError::new(PlatformErrorCode::InvalidArgument, message).with_detail(detail)
 }
 

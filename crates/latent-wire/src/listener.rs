@@ -11,6 +11,7 @@ mod counters;
 mod rounds;
 mod socket;
 mod streams;
+mod wakes;
 
 use std::convert::Infallible;
 use std::io;

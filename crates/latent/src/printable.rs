@@ -3,23 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-/// Shows `text` with every control character, line break and invisible formatting character escaped.
-pub struct Printable<'a>(pub &'a str);
-
-impl fmt::Display for Printable<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for c in self.0.chars() {
-            match c {
-                '\n' => f.write_str("\\n")?,
-                '\r' => f.write_str("\\r")?,
-                '\t' => f.write_str("\\t")?,
-                c if hidden(c) => write!(f, "{}", c.escape_unicode())?,
-                c => f.write_char(c)?,
-            }
-        }
-        Ok(())
-    }
-}
+pub use latent_core::printable::Printable;
+use latent_core::printable::is_hidden;
 
 /// Shows `text` as [`Printable`] does, in quotes where its ends would not be seen otherwise.
 pub struct Quotable<'a>(pub &'a str);
@@ -39,11 +24,11 @@ impl fmt::Display for Quotable<'_> {
 /// strings JSON has no such character, so escaping them wherever they stand is safe.
 pub fn printable_json(json: &[u8]) -> Cow<'_, [u8]> {
     let Ok(text) = std::str::from_utf8(json) else { return Cow::Borrowed(json) };
-    if !text.contains(hidden) {
+    if !text.contains(is_hidden) {
         return Cow::Borrowed(json);
     }
     let escaped = text.chars().fold(String::with_capacity(text.len() + 16), |mut out, c| {
-        if hidden(c) {
+        if is_hidden(c) {
             let mut units = [0; 2];
             c.encode_utf16(&mut units).iter().for_each(|unit| {
                 let _infallible = write!(out, "\\u{unit:04x}");
@@ -56,13 +41,6 @@ pub fn printable_json(json: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(escaped.into_bytes())
 }
 
-/// Controls of both sets, separators of lines, and what changes direction or has no width.
-fn hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,7 +50,7 @@ mod tests {
         let hostile = "a\u{1b}[2J\u{7}\u{9b}31m\r\n\t\u{0}\u{202e}\u{200b}é🦀";
         let shown = Printable(hostile).to_string();
         assert_eq!(shown, "a\\u{1b}[2J\\u{7}\\u{9b}31m\\r\\n\\t\\u{0}\\u{202e}\\u{200b}é🦀");
-        assert!(!shown.contains(hidden));
+        assert!(!shown.contains(is_hidden));
     }
 
     #[test]

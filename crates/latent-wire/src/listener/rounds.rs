@@ -4,14 +4,15 @@
 //! wake-ups lead to another look at once, which costs less than a turn behind all other tasks.
 //!
 //! Invariant: a wake-up leads to another look, or to one of the task. A guest that computes keeps its thread no longer than
-//! its own turn and [`SHORT`].
+//! a tick of the engine and [`SHORT`].
 
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use latent_core::wakes::Wakes;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
+
+use super::wakes::Wakes;
 
 /// After so long another look is a matter of the task, behind all others.
 pub(super) const SHORT: Duration = Duration::from_micros(200);

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use latent_core::printable::is_hidden;
 use toml::de::{DeTable, DeValue};
 
 use super::kinds::Literal;
@@ -55,8 +56,7 @@ fn part(part: &str) -> String {
     }
     let escaped = part.chars().map(|c| match c {
         '"' | '\\' => format!("\\{c}"),
-        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => format!("\\u{:04X}", u32::from(c)),
-        c if c.is_control() => format!("\\u{:04X}", u32::from(c)),
+        c if is_hidden(c) => format!("\\u{:04X}", u32::from(c)),
         c => c.to_string(),
     });
     format!("\"{}\"", escaped.collect::<String>())

@@ -15,35 +15,25 @@ const POLLED: u8 = 1;
 const WOKEN: u8 = 2;
 
 /// The wake-ups of one future. A wake-up reaches the task or is told by [`Wakes::during`]; none is lost.
-#[derive(Debug)]
-pub struct Wakes {
+pub(super) struct Wakes {
     door: Arc<Door>,
     waker: Waker,
 }
 
 /// Where wake-ups come in.
-#[derive(Debug)]
 struct Door {
     state: AtomicU8,
     task: Mutex<Waker>,
 }
 
 impl Wakes {
-    /// Of a future that was never polled.
-    #[must_use]
-    pub fn new() -> Self {
-        let door = Arc::new(Door { state: AtomicU8::new(OPEN), task: Mutex::new(Waker::noop().clone()) });
-        let waker = Waker::from(Arc::clone(&door));
-        Self { door, waker }
-    }
-
     /// Says which task is woken from now on.
-    pub fn register(&self, task: &Waker) {
+    pub(super) fn register(&self, task: &Waker) {
         self.door.task.lock().unwrap_or_else(PoisonError::into_inner).clone_from(task);
     }
 
     /// Polls, and says whether that was woken meanwhile, by itself or by others. The task does not learn of it then.
-    pub fn during<T>(&self, poll: impl FnOnce(&mut Context<'_>) -> T) -> (T, bool) {
+    pub(super) fn during<T>(&self, poll: impl FnOnce(&mut Context<'_>) -> T) -> (T, bool) {
         self.door.state.store(POLLED, Ordering::Release);
         let polled = poll(&mut Context::from_waker(&self.waker));
         let was_woken = self.door.state.swap(OPEN, Ordering::AcqRel) == WOKEN;
@@ -52,8 +42,11 @@ impl Wakes {
 }
 
 impl Default for Wakes {
+    /// Of a future that was never polled.
     fn default() -> Self {
-        Self::new()
+        let door = Arc::new(Door { state: AtomicU8::new(OPEN), task: Mutex::new(Waker::noop().clone()) });
+        let waker = Waker::from(Arc::clone(&door));
+        Self { door, waker }
     }
 }
 
@@ -89,7 +82,7 @@ mod tests {
 
     /// Wake-ups of a task that counts them.
     fn counted() -> (Wakes, Arc<Count>) {
-        let (wakes, count) = (Wakes::new(), Arc::<Count>::default());
+        let (wakes, count) = (Wakes::default(), Arc::<Count>::default());
         wakes.register(&Waker::from(Arc::clone(&count)));
         (wakes, count)
     }

@@ -13,8 +13,8 @@ use std::time::Instant;
 use futures_util::future::BoxFuture;
 use latent_core::{ErrorDetail, ExecutionOutcome, MediaType, PlatformError, PlatformErrorCode};
 use latent_executor::{
-    ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest, PreparedCode as _,
-    UseGuards, refuse_ungranted,
+    ActivationContext, ContainedExecution, ExecutionCancellation, ExecutionCleanup, ExecutionReport, ExecutionRequest,
+    PreparedCode as _, UseGuards, refuse_ungranted,
 };
 use wasmtime::{Store, UpdateDeadline};
 
@@ -28,6 +28,7 @@ use crate::plan::{Input, Output, Plan};
 use crate::prepare::PreparedComponent;
 use crate::secrets::Secrets;
 use crate::shared::Shared;
+use crate::slices::Slices;
 use crate::store::LiveStore;
 use crate::values::EncodeError;
 
@@ -91,7 +92,7 @@ pub fn run<'a>(
                 Err(ended) => return ended,
             },
         };
-        let Begun { plan, input, media_type, started, buffers, mut live } =
+        let Begun { context, plan, input, media_type, started, buffers, mut live } =
             match begin(shared, &pinned.code, (request, secrets), &cancellation) {
                 Ok(begun) => begun,
                 Err(error) => return ContainedExecution::refused(&cancellation, error),
@@ -100,7 +101,8 @@ pub fn run<'a>(
         let entered = AtomicBool::new(false);
         let (ended, at) = {
             let mut call = pin!(Some(invoke(shared, &pinned.code, plan, live.get(), input, &entered)));
-            guarded(&shared.ticker, &cancellation, started, call.as_mut()).await
+            let slices = Slices::new(shared.slice(), &shared.processor, &context.principal.tenant, &entered);
+            guarded(&shared.ticker, &cancellation, started, Some(slices), call.as_mut()).await
         };
         drop(watch);
         live.observe(at);
@@ -122,6 +124,7 @@ pub fn run<'a>(
 
 /// A run that is about to enter its guest. What is left of its request is in here, so that the request need not be kept.
 struct Begun<'a> {
+    context: Arc<ActivationContext>,
     plan: Plan<'a>,
     input: Input,
     media_type: MediaType,
@@ -155,9 +158,9 @@ fn begin<'a>(
     let input = plan.decode(&request, &shared.settings.values)?;
     let buffers = shared.gauges.hold(Kind::Buffer);
     let ExecutionRequest { context, policy, exchange, .. } = request;
-    let subject = Subject { context, policy, secrets, exchange };
+    let subject = Subject { context: context.clone(), policy, secrets, exchange };
     let live = open(shared, subject, cancellation, started)?;
-    Ok(Begun { plan, input, media_type, started, buffers, live })
+    Ok(Begun { context, plan, input, media_type, started, buffers, live })
 }
 
 /// Waits for `preparation` unless the activation is stopped first.
@@ -168,7 +171,7 @@ pub async fn prepared<T>(
 ) -> Result<T, ContainedExecution> {
     let _watch = shared.ticker.watch(cancellation);
     let mut preparation = pin!(Some(preparation));
-    match guarded(&shared.ticker, cancellation, now(), preparation.as_mut()).await.0 {
+    match guarded(&shared.ticker, cancellation, now(), None, preparation.as_mut()).await.0 {
         Ended::Done(Ok(code)) => Ok(code),
         Ended::Done(Err(error)) => Err(ContainedExecution::refused(cancellation, error)),
         Ended::Stopped(cause) => Err(ContainedExecution::ended_early(cancellation, stopped(cause))),
@@ -228,6 +231,7 @@ fn invoke<'a>(
         let instance = code.pre.instantiate_async(&mut *store).await?;
         let _instance = shared.gauges.hold(Kind::Instance);
         entered.store(true, Ordering::Relaxed);
+        shared.processor.before_the_first_slice().await;
         plan.call(&instance, store, input).await
     }
 }

@@ -15,6 +15,7 @@ use crate::ports::Ports;
 use crate::preparation::Preparation;
 use crate::prepare::PreparedComponent;
 use crate::preparer::{Lookup, Preparer, Source, Workshop, compiler_gone};
+use crate::processor::Processor;
 use crate::ready::{ReadyBounds, ReadyPins};
 use crate::secrets::SecretReader;
 use crate::settings::EngineSettings;
@@ -25,6 +26,7 @@ pub struct Shared {
     pub(crate) engine: Engine,
     pub(crate) settings: EngineSettings,
     pub(crate) ticker: Ticker,
+    pub(crate) processor: Arc<Processor>,
     pub(crate) gauges: Arc<Gauges>,
     pub(crate) services: Arc<Services>,
     pub(crate) preparer: Preparer,
@@ -64,7 +66,26 @@ impl Shared {
         let gauges = Arc::new(Gauges::default());
         let services = Arc::new(Services::new(&settings, sink, outgoing, gauges.clone()));
         let secrets = SecretReader::new(secrets, settings.instances_max);
-        Ok(Self { engine, settings, ticker, gauges, services, preparer, ready, secrets, report, compatibility })
+        let processor = Arc::default();
+        Ok(Self {
+            engine,
+            settings,
+            ticker,
+            processor,
+            gauges,
+            services,
+            preparer,
+            ready,
+            secrets,
+            report,
+            compatibility,
+        })
+    }
+
+    /// How long a slice of a guest that computes is at least: what it may run between two ticks that make it yield.
+    pub fn slice(&self) -> Duration {
+        let EngineSettings { epoch_tick_interval_millis: tick, epoch_deadline_ticks: ticks, .. } = self.settings;
+        Duration::from_millis(u64::from(tick.max(1)) * u64::from(ticks))
     }
 
     /// The key of the component `digest` under this engine.

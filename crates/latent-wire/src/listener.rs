@@ -11,7 +11,6 @@ mod counters;
 mod rounds;
 mod socket;
 mod streams;
-mod wakes;
 
 use std::convert::Infallible;
 use std::io;

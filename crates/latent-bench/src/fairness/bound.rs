@@ -1,4 +1,4 @@
-//! How much later than alone a victim's call may end: what the scheduler and the turns of guests promise together. Pure.
+//! How much later than alone a victim's call may end: what the scheduler and the turns of tenants promise together. Pure.
 //!
 //! Invariant: the bound follows from the sizes of the node and of the load, and from how many calls of the victim are under way
 //! when it is alone; not from the row that it is for.
@@ -21,7 +21,7 @@ pub struct Sizes {
 pub struct Bound {
     /// Until it has a cell: its tenant's turn comes after one grant of each other tenant.
     pub cell: Duration,
-    /// Until the guests beside it have had their turns on the processor, as often as it needs one itself.
+    /// Until the tenants beside it have had their turns on the processor, as often as it needs one itself.
     pub processor: Duration,
 }
 
@@ -50,17 +50,21 @@ fn cell(sizes: Sizes, kinds: &[Kind], own: usize) -> Duration {
     longest * narrow((kinds.len() + 1).div_ceil(sizes.cells))
 }
 
-/// As many slices as the call needs, one more because it may begin within a tick, and before each of them one slice of every
-/// guest beside it, spread over the workers: not more than their sum by the workers, and the longest of them.
+/// As many slices as the call needs, and one more that it does not use up. Before each of them one slice of every other tenant, spread over
+/// the workers: not more than their sum by the workers, and the longest of them. That for each of the victim's own calls, which
+/// have its slices one after the other.
 fn processor(sizes: Sizes, kinds: &[Kind], own: usize, work: Duration) -> Duration {
-    let mut slices: Vec<_> = kinds.iter().flat_map(|kind| vec![kind.slice(); kind.lanes()]).collect();
-    slices.extend(vec![TICK; own.saturating_sub(1)]);
-    slices.sort_unstable_by(|one, other| other.cmp(one));
-    slices.truncate(sizes.cells.saturating_sub(1));
-    let longest = slices.first().copied().unwrap_or_default();
-    let round = slices.iter().sum::<Duration>() / narrow(sizes.workers) + longest;
-    let turns = work.as_nanos().div_ceil(TICK.as_nanos()) + 1;
-    round * u32::try_from(turns).unwrap_or(u32::MAX)
+    let slices = kinds.iter().map(|kind| kind.slice());
+    let longest = slices.clone().max().unwrap_or_default();
+    let round = slices.sum::<Duration>() / narrow(sizes.workers) + longest;
+    round * narrow(usize::try_from(work.as_nanos().div_ceil(TICK.as_nanos()) + 1).unwrap_or(usize::MAX)) * narrow(own)
+}
+
+/// What a tenant may ask for beside tenants that take whatever they get, in processors. Nothing else is promised to who asks for
+/// more.
+pub fn share(sizes: Sizes, kinds: &[Kind]) -> Option<f64> {
+    let take_all = !kinds.is_empty() && kinds.iter().all(|kind| *kind == Kind::Spinner);
+    take_all.then(|| f64::from(narrow(sizes.workers)) / f64::from(narrow(kinds.len() + 1)))
 }
 
 fn narrow(count: usize) -> u32 {
@@ -85,14 +89,22 @@ mod tests {
 
     #[test]
     fn with_cells_for_all_only_the_processor_is_shared() {
-        assert_eq!(millis(bound(SIZES, &[Kind::Spinner], 1, WORK)), (0, 3 * (2 / 2 + 1)));
-        assert_eq!(millis(bound(SIZES, &[Kind::Memory], 1, WORK)), (0, 3 * (2 * 16 / 2 + 16)));
-        assert_eq!(millis(bound(SIZES, &[Kind::Spinner; 16], 8, WORK)), (0, 3 * 39 / 2 + 3));
+        assert_eq!(millis(bound(SIZES, &[Kind::Spinner], 1, WORK)), (0, 3 * (2 / 2 + 2)));
+        assert_eq!(millis(bound(SIZES, &[Kind::Spinner], 4, WORK)), (0, 4 * 3 * (2 / 2 + 2)));
+        assert_eq!(millis(bound(SIZES, &[Kind::Memory; 2], 1, WORK)), (0, 3 * (2 * 17 / 2 + 17)));
+        assert_eq!(millis(bound(SIZES, &[Kind::Spinner; 16], 1, WORK)), (0, 3 * (16 * 2 / 2 + 2)));
+    }
+
+    #[test]
+    fn beside_tenants_that_take_what_they_get_there_is_an_equal_share() {
+        assert_eq!(share(SIZES, &[Kind::Spinner; 3]), Some(0.5));
+        assert_eq!(share(SIZES, &[Kind::Spinner, Kind::Logs]), None);
+        assert_eq!(share(SIZES, &[]), None);
     }
 
     #[test]
     fn with_more_calls_than_cells_a_turn_of_the_others_is_ahead() {
-        assert_eq!(millis(bound(SIZES, &[Kind::Queue], 1, WORK)), (24, 3 * 47 / 2 + 3));
+        assert_eq!(millis(bound(SIZES, &[Kind::Queue], 1, WORK)), (24, 3 * (2 / 2 + 2)));
         let mixed = [Kind::Queue, Kind::Spinner];
         assert_eq!(bound(SIZES, &mixed, 1, WORK).cell, DEADLINE);
         let few = Sizes { cells: 2, ..SIZES };

@@ -14,7 +14,7 @@ pub const DEADLINE: Duration = Duration::from_millis(100);
 pub const JOB: Duration = Duration::from_millis(1);
 /// After how long a client that leaves does so.
 pub const LEAVES: Duration = Duration::from_millis(20);
-/// The node's epoch tick: how long a guest computes before the next one has its turn.
+/// The node's epoch tick: how long a slice of a guest is at least.
 pub const TICK: Duration = Duration::from_millis(1);
 /// One bulk operation over the sixteen mebibytes of the memory bomb, a millisecond each while they are cold. Nothing
 /// interrupts it.
@@ -67,11 +67,12 @@ impl Kind {
         }
     }
 
-    /// How long one of its guests computes before another has its turn.
+    /// How long a slice of one of its guests is at most. It ends when the guest yields after it had a whole tick, which is within
+    /// the next one, except where the guest is in a bulk operation.
     pub const fn slice(self) -> Duration {
         match self {
-            Self::Memory => FILL,
-            _ => TICK,
+            Self::Memory => TICK.saturating_add(FILL),
+            _ => TICK.saturating_add(TICK),
         }
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::endurance::checks::{Check, check};
 
-use super::bound::{Bound, Sizes, bound};
+use super::CALLS_EVERY;
+use super::bound::{Bound, Sizes, bound, share};
 use super::ground::WORK;
 use super::kind::Kind;
 use super::orders::Report;
@@ -117,29 +118,37 @@ pub struct Row {
     seen: Seen,
     alone: Duration,
     bound: Bound,
+    /// What the victim may ask for, in processors, if that is less than it does.
+    share: Option<f64>,
 }
 
 impl Row {
     /// What was `seen`, beside what was seen alone.
     pub fn new(alone: &Seen, seen: Seen, sizes: Sizes) -> Self {
-        // As many as are under way when the victim is alone: what a row does itself must not loosen its bound.
-        let bound = bound(sizes, &seen.kinds, alone.calls.peak, WORK);
-        Self { alone: alone.calls.times.percentile(99), bound, seen }
+        let alone = alone.calls.times.percentile(99);
+        // As many as begin while one takes what it takes alone: what a row does itself must not loosen its bound.
+        let own = alone.as_nanos().div_ceil(CALLS_EVERY.as_nanos()).max(1);
+        let bound = bound(sizes, &seen.kinds, usize::try_from(own).unwrap_or(usize::MAX), WORK);
+        let asked = WORK.as_secs_f64() / CALLS_EVERY.as_secs_f64();
+        let share = share(sizes, &seen.kinds).filter(|share| *share < asked);
+        Self { seen, alone, bound, share }
     }
 
     /// Prints it.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let Self { seen, bound, .. } = self;
         let later = self.later();
+        let percent = 100.0 * later.as_secs_f64() / bound.total().as_secs_f64();
+        // Nothing but its share is promised to who asks for more.
+        let of_bound = self.share.map_or_else(|| format!("{percent:.0} %"), |_share| "not promised".to_owned());
         writeln!(
             out,
-            "| {} | {} | {:.1} | {:.0} + {:.0} | {:.0} % | {} | {} |",
+            "| {} | {} | {:.1} | {:.0} + {:.0} | {of_bound} | {} | {} |",
             seen.name(),
             seen.common().join(" | "),
             millis(later),
             millis(bound.cell),
             millis(bound.processor),
-            100.0 * later.as_secs_f64() / bound.total().as_secs_f64(),
             seen.report,
             seen.processors()
         )?;
@@ -148,22 +157,40 @@ impl Row {
 
     /// All that has to hold.
     pub fn checks(&self) -> Vec<Check> {
-        let Self { seen, alone, bound } = self;
-        let (name, p99) = (seen.name(), seen.calls.times.percentile(99));
-        let most = *alone * ALONE_PERCENT / 100 + bound.total();
+        let seen = &self.seen;
+        let name = seen.name();
         let health = seen.health.times.percentile(99);
         vec![
             seen.answered(),
-            check(
-                p99 <= most,
-                format!("{name}: the victim's p99 is {p99:.1?}, at most {most:.1?} (1.25 × {alone:.1?} and the bound)"),
-            ),
+            self.share.map_or_else(|| self.is_prompt(), |share| self.has(share)),
             check(health <= HEALTH_MAX, format!("{name}: /healthz took {health:.1?} at p99, at most {HEALTH_MAX:?}")),
             check(
                 seen.report.ran() > 0 && seen.report.lost == 0,
                 format!("{name}: {} calls of the others ran, {} were lost", seen.report.ran(), seen.report.lost),
             ),
         ]
+    }
+
+    /// That the victim waits no longer than is promised.
+    fn is_prompt(&self) -> Check {
+        let Self { seen, alone, bound, .. } = self;
+        let (name, p99) = (seen.name(), seen.calls.times.percentile(99));
+        let most = *alone * ALONE_PERCENT / 100 + bound.total();
+        let sentence =
+            format!("{name}: the victim's p99 is {p99:.1?}, at most {most:.1?} (1.25 × {alone:.1?} and the bound)");
+        check(p99 <= most, sentence)
+    }
+
+    /// That the victim, who asks for more than its share, has that.
+    fn has(&self, share: f64) -> Check {
+        let (seen, times) = (&self.seen, &self.seen.calls.times);
+        let served = WORK.as_secs_f64() * f64::from(u32::try_from(times.len()).unwrap_or(u32::MAX));
+        let had = served / (seen.span + times.percentile(100)).as_secs_f64();
+        let sentence = format!(
+            "{}: the victim asks for more than its share of {share:.3} processors, and had {had:.3}",
+            seen.name()
+        );
+        check(had >= share, sentence)
     }
 
     /// How much later than alone: the measured part of the bound.
@@ -191,18 +218,33 @@ mod tests {
         Seen { kinds: kinds.to_vec(), calls, health, report, own: span, node: span, span }
     }
 
-    fn failed(took: u64, health: u64) -> Vec<String> {
+    fn failed(kinds: &[Kind], took: u64, health: u64) -> Vec<String> {
         let sizes = Sizes { cells: 4, workers: 2 };
-        let row = Row::new(&seen(&[], 4, 1), seen(&[Kind::Spinner], took, health), sizes);
+        let row = Row::new(&seen(&[], 4, 1), seen(kinds, took, health), sizes);
         row.checks().into_iter().filter(|check| !check.passed).map(|check| check.sentence).collect()
     }
 
     #[test]
     fn a_victim_that_waits_longer_than_alone_and_the_bound_is_treated_unfairly() {
-        // 1.25 × 4 ms, and three turns of (2 / 2 + 1) ms.
-        assert_eq!(failed(11, 50), Vec::<String>::new());
-        assert!(failed(12, 50)[0].contains("p99"));
-        assert!(failed(11, 51)[0].contains("/healthz"));
+        // 1.25 × 4 ms, and three slices after (2 / 2 + 2) ms.
+        let beside = |took, health| failed(&[Kind::Spinner], took, health);
+        assert_eq!(beside(14, 50), Vec::<String>::new());
+        assert!(beside(15, 50)[0].contains("p99"));
+        assert!(beside(14, 51)[0].contains("/healthz"));
+    }
+
+    #[test]
+    fn a_victim_that_asks_for_more_than_its_share_has_its_share() {
+        // One call of 2 ms in a second is less than 2 / 17 of it.
+        assert!(failed(&[Kind::Spinner; 16], 1, 50)[0].contains("share of 0.118 processors, and had 0.002"));
+        let mut served = seen(&[Kind::Spinner; 16], 1, 1);
+        (0..99).for_each(|_| served.calls.times.push(Duration::from_secs(2)));
+        let checks = Row::new(&seen(&[], 4, 1), served, Sizes { cells: 4, workers: 8 }).checks();
+        assert!(
+            !checks[1].passed && checks[1].sentence.contains("p99"),
+            "8 workers have a larger share: {}",
+            checks[1].sentence
+        );
     }
 
     #[test]

@@ -9,10 +9,9 @@
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use latent_core::wakes::Wakes;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
-
-use super::wakes::Wakes;
 
 /// After so long another look is a matter of the task, behind all others.
 pub(super) const SHORT: Duration = Duration::from_micros(200);

@@ -15,12 +15,14 @@ const POLLED: u8 = 1;
 const WOKEN: u8 = 2;
 
 /// The wake-ups of one future. A wake-up reaches the task or is told by [`Wakes::during`]; none is lost.
-pub(super) struct Wakes {
+#[derive(Debug)]
+pub struct Wakes {
     door: Arc<Door>,
     waker: Waker,
 }
 
 /// Where wake-ups come in.
+#[derive(Debug)]
 struct Door {
     state: AtomicU8,
     task: Mutex<Waker>,
@@ -28,12 +30,12 @@ struct Door {
 
 impl Wakes {
     /// Says which task is woken from now on.
-    pub(super) fn register(&self, task: &Waker) {
+    pub fn register(&self, task: &Waker) {
         self.door.task.lock().unwrap_or_else(PoisonError::into_inner).clone_from(task);
     }
 
     /// Polls, and says whether that was woken meanwhile, by itself or by others. The task does not learn of it then.
-    pub(super) fn during<T>(&self, poll: impl FnOnce(&mut Context<'_>) -> T) -> (T, bool) {
+    pub fn during<T>(&self, poll: impl FnOnce(&mut Context<'_>) -> T) -> (T, bool) {
         self.door.state.store(POLLED, Ordering::Release);
         let polled = poll(&mut Context::from_waker(&self.waker));
         let was_woken = self.door.state.swap(OPEN, Ordering::AcqRel) == WOKEN;

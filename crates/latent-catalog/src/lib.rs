@@ -38,7 +38,7 @@ pub use port::{
     ActivationCatalog, ActivationCatalogSource, HttpService, RevisionPolicySource, RouteRequest, RouteResolver,
 };
 pub use refusal::{ChangeRefusal, RestoreRefusal};
-pub use release::Release;
+pub use release::{Release, Surfaces};
 pub use revision::revision_id;
 pub use select::{Choice, select, select_explained};
 pub use view::{

@@ -6,7 +6,7 @@
 use std::fmt;
 
 /// The type of a value that can cross the activation boundary.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the variants are the component model's own types")]
 pub enum ValueType {
     Bool,
@@ -33,7 +33,7 @@ pub enum ValueType {
 }
 
 /// A named, typed slot: a record's field or a function's parameter.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Field {
     /// The name in kebab case.
     pub name: Box<str>,
@@ -42,7 +42,7 @@ pub struct Field {
 }
 
 /// A case of a variant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Case {
     /// The name in kebab case.
     pub name: Box<str>,
@@ -51,7 +51,7 @@ pub struct Case {
 }
 
 /// A function's parameters and result.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FunctionSignature {
     /// Parameters in order.
     pub params: Vec<Field>,
@@ -124,7 +124,7 @@ impl fmt::Display for FunctionTarget {
 }
 
 /// Everything a component exports that can be called, in export order.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct ContractSurface {
     /// Callable functions.
     pub functions: Vec<(FunctionTarget, FunctionSignature)>,

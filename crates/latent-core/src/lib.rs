@@ -19,6 +19,7 @@ pub mod printable;
 pub mod revision;
 pub mod secret;
 pub mod stop;
+pub mod trace;
 pub mod wakes;
 
 pub use budget::{BudgetConsumption, BudgetLedger, ResourceBudget};

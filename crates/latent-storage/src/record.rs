@@ -7,7 +7,7 @@ mod surface;
 use std::sync::Arc;
 use std::time::Duration;
 
-use latent_catalog::{CapsuleManifest, Deployment, DeploymentManifest, ManifestLimits, Release, Weight};
+use latent_catalog::{CapsuleManifest, Deployment, DeploymentManifest, ManifestLimits, Release, Surfaces, Weight};
 use latent_core::http::HttpIngress;
 use latent_core::{
     BudgetCeilings, DeploymentId, Environment, ImportGrant, SecretReferences, ServiceName, Sha256Digest, TenantId,
@@ -38,11 +38,12 @@ pub(crate) struct DeploymentRecord {
     pub(crate) generation: u64,
 }
 
-/// The names that the record before had, which its neighbour most likely has too.
+/// The names that the record before had, which its neighbour most likely has too, and the surfaces of all releases so far.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     tenant: Option<TenantId>,
     service: Option<ServiceName>,
+    surfaces: Surfaces,
 }
 
 impl Names {
@@ -142,7 +143,7 @@ pub(crate) fn read_release(
     value.finish()?;
     let release = Release::new(digest, &surface, &manifest)
         .map_err(|_| Malformed("a capsule manifest does not go with its release"))?;
-    let release = Arc::new(release);
+    let release = Arc::new(release.sharing(&mut names.surfaces));
     Ok((tenant, ReleaseRecord { release, manifest, component_bytes, imports, declared_memory_bytes }))
 }
 

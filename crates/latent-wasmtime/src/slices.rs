@@ -2,8 +2,12 @@
 //!
 //! A guest yields at every tick of the engine, and when it says what fuel it burnt. A slice lasts at least one tick, so that
 //! guests which yield more often have slices as long as others. Where as many compute as there are threads, each slice is waited
-//! for in the [`Processor`]'s queue; the first one too, once there is an instance. While fewer do, one thread is free for everything else; going behind the other tasks would only wake
-//! that thread to take the guest over, at every tick. So it gives way to sockets and timers alone then, and stays.
+//! for in the [`Processor`]'s queue; the first one too, once there is an instance. While fewer do, one thread is free for
+//! everything else; going behind the other tasks would only wake that thread to take the guest over, at every tick. So it gives
+//! way to sockets and timers alone then, and stays.
+//!
+//! A host call that is ready at once may give way to sockets and timers too, which looks like waiting and comes back before all other
+//! tasks. So the time before such a call counts: a slice that was not spent in one poll is followed by a turn of all others.
 //!
 //! Invariant: all other tasks of its thread have their turns at least once in [`STAYS_MAX`] slices of the guest.
 
@@ -40,13 +44,15 @@ pub struct Slices<'a> {
     waiting: Option<Waiting>,
     /// Slices after which it gave its thread away.
     given: u32,
+    /// What its polls took since then, but for the last.
+    used: Duration,
 }
 
 impl<'a> Slices<'a> {
     /// Of a run of `tenant` whose slices last at least `length`, and which says when it has `entered` its guest.
     pub fn new(length: Duration, processor: &'a Arc<Processor>, tenant: &'a TenantId, entered: &'a AtomicBool) -> Self {
-        let (wakes, was_polled, computing, waiting, given) = (None, false, None, None, 0);
-        Self { wakes, was_polled, length, processor, tenant, entered, computing, waiting, given }
+        let (wakes, was_polled, computing, waiting, given, used) = (None, false, None, None, 0, Duration::ZERO);
+        Self { wakes, was_polled, length, processor, tenant, entered, computing, waiting, given, used }
     }
 
     /// Whether a slice may begin. If not, the task is woken when it may.
@@ -73,20 +79,30 @@ impl<'a> Slices<'a> {
         mut step: impl FnMut(&mut Context<'_>, Instant) -> Poll<T>,
     ) -> Poll<T> {
         if !std::mem::replace(&mut self.was_polled, true) {
-            return step(cx, began);
+            let polled = step(cx, began);
+            if polled.is_pending() {
+                self.used = now().duration_since(began);
+            }
+            return polled;
         }
         self.wakes.get_or_insert_default().register(cx.waker());
         let mut at = began;
         loop {
             let wakes = self.wakes.get_or_insert_default();
             let (polled, goes_on) = wakes.during(|cx| step(cx, at));
-            if polled.is_ready() || !goes_on {
+            if polled.is_ready() {
                 self.computing = None;
                 return polled;
             }
             at = now();
+            let took = at.duration_since(began);
+            if !goes_on {
+                self.computing = None;
+                self.used += took;
+                return polled;
+            }
             // Without a budget whatever waits for a socket asks for a slice of its own.
-            if at.duration_since(began) >= self.length || !has_budget_remaining() {
+            if self.used + took >= self.length || !has_budget_remaining() {
                 self.give_way(cx);
                 return Poll::Pending;
             }
@@ -96,11 +112,12 @@ impl<'a> Slices<'a> {
     fn give_way(&mut self, cx: &mut Context<'_>) {
         self.computing.get_or_insert_with(|| self.processor.compute());
         self.given = self.given.wrapping_add(1);
+        let was_one_poll = std::mem::take(&mut self.used).is_zero();
         if self.processor.is_crowded() {
             if !self.joins(cx) {
                 cx.waker().wake_by_ref();
             }
-        } else if self.given.is_multiple_of(STAYS_MAX) {
+        } else if !was_one_poll || self.given.is_multiple_of(STAYS_MAX) {
             cx.waker().wake_by_ref();
         } else {
             // Wakes this task after the next look at sockets and timers, and is pending until then.

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use futures_util::future::BoxFuture;
-use http::{HeaderName, Request, Response};
+use http::header::Entry;
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body_util::BodyExt as _;
 use latent_core::RevisionPolicy;
+use latent_core::trace::TraceParent;
 use latent_executor::{ActivationContext, ExecutionCancellation, OutgoingError, OutgoingRequest};
 use wasmtime_wasi_http::{DEFAULT_FORBIDDEN_HEADERS, Error, RequestOptions, WasiBody, WasiHttpHooks};
 
@@ -19,6 +21,8 @@ use crate::host::Services;
 
 /// Pieces, less the one that the engine adds, and bytes of each, of a body that has little room.
 const NARROW: (usize, usize) = (1, 4 << 10);
+
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// Whose run it is and what its host calls stand on. What `wasi:http` asks about it is answered here.
 pub struct Run {
@@ -84,12 +88,23 @@ impl Run {
         }
     }
 
+    /// Names the activation's span as the parent, where the call belongs to a trace and the guest has not said of which
+    /// trace its request is.
+    fn traced(&self, headers: &mut HeaderMap) {
+        let parent = self.context.trace_parent.as_deref().and_then(TraceParent::read);
+        if let (Some(parent), Entry::Vacant(vacant)) = (parent, headers.entry(TRACE_PARENT)) {
+            let text = parent.of_activation(&self.context.activation_id).to_string();
+            vacant.insert(HeaderValue::try_from(text).expect("digits and hyphens"));
+        }
+    }
+
     fn hand_over(
         &self,
-        request: Request<WasiBody>,
+        mut request: Request<WasiBody>,
         options: Option<RequestOptions>,
     ) -> BoxFuture<'static, Result<Response<latent_executor::HttpBody>, OutgoingError>> {
         let options = options.unwrap_or_default();
+        self.traced(request.headers_mut());
         self.services.outgoing.send(OutgoingRequest {
             request: request.map(|body| OutgoingBody(body).boxed_unsync()),
             connect_timeout: options.connect_timeout,

@@ -190,3 +190,19 @@ fn a_run_that_waited_for_something_else_waits_in_a_crowd_like_all_others() {
         assert!(!slices.may_begin(cx));
     });
 }
+
+#[test]
+fn a_run_that_gives_way_in_its_host_calls_lets_all_others_go_before_it_after_a_slice() {
+    let (processor, tenant) = processor();
+    let mut slices = entered(LENGTH, &processor, &tenant);
+    let began = now();
+    while began.elapsed() < LENGTH {
+        assert_eq!(slice(&mut slices, |_, _| Poll::<()>::Pending), (Poll::Pending, 0));
+    }
+    // The polls took that long together, or the last makes it up.
+    let last = slice(&mut slices, |cx, at| {
+        while at.elapsed() < LENGTH {}
+        yields(cx, at)
+    });
+    assert_eq!((last, slices.used), ((Poll::Pending, 1), Duration::ZERO), "behind all others, and a new slice");
+}

@@ -2,9 +2,11 @@
 //!
 //! Invariant: a node without a collector makes no span; where a collector does not answer, spans are dropped.
 
-use std::time::Duration;
+use std::cell::Cell;
+use std::time::{Duration, SystemTime};
 
-use latent_core::ActivationOutcome;
+use latent_core::trace::{TraceParent, span_of};
+use latent_core::{ActivationId, ActivationOutcome};
 use latent_node::{ActivationEnd, ActivationObserver};
 use opentelemetry::trace::{
     Span as _, SpanContext, SpanId, SpanKind, Status, TraceContextExt as _, TraceFlags, TraceId, TraceState,
@@ -13,7 +15,7 @@ use opentelemetry::trace::{
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::Resource;
-use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
+use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SdkTracer, SdkTracerProvider, Span};
 
 /// What a collector has for one batch.
 const EXPORT_TIME: Duration = Duration::from_secs(3);
@@ -39,9 +41,27 @@ impl Spans {
     }
 
     fn by(provider: opentelemetry_sdk::trace::TracerProviderBuilder) -> Self {
-        let provider = provider.with_resource(Resource::builder_empty().with_service_name("latent").build()).build();
+        let provider = provider.with_resource(Resource::builder_empty().with_service_name("latent").build());
+        let provider = provider.with_id_generator(OfActivations::default()).build();
         let tracer = provider.tracer("latent");
         Self { provider, tracer }
+    }
+
+    /// The span of activation `id`.
+    fn begun(
+        &self,
+        id: &ActivationId,
+        of_caller: Option<SpanContext>,
+        began_at: SystemTime,
+        attributes: Vec<KeyValue>,
+    ) -> Span {
+        let context = of_caller.map_or_else(Context::new, |span| Context::new().with_remote_span_context(span));
+        let builder = self.tracer.span_builder("activation").with_kind(SpanKind::Server).with_start_time(began_at);
+        NEXT.set(Some(span_of(id)));
+        let span = self.tracer.build_with_context(builder.with_attributes(attributes), &context);
+        // It is not asked for where the span is not kept.
+        NEXT.set(None);
+        span
     }
 
     /// Sends what waits to be, within `time`, and says whether that was enough. Blocks.
@@ -57,10 +77,7 @@ impl ActivationObserver for Spans {
         let correlation = end.lineage.correlation();
         let of_caller =
             correlation.and_then(|with| Some(parent(with.trace_parent.as_deref()?, with.trace_state.as_deref())));
-        let context =
-            of_caller.flatten().map_or_else(Context::new, |span| Context::new().with_remote_span_context(span));
-        let builder = self.tracer.span_builder("activation").with_kind(SpanKind::Server).with_start_time(began_at);
-        let mut span = self.tracer.build_with_context(builder.with_attributes(attributes(end)), &context);
+        let mut span = self.begun(end.lineage.activation_id(), of_caller.flatten(), began_at, attributes(end));
         for event in end.progress.events().filter(|event| event.terminal.is_none()) {
             span.add_event_with_timestamp(event.phase.as_str(), event.at, Vec::new());
         }
@@ -90,55 +107,60 @@ fn attributes(end: &ActivationEnd<'_>) -> Vec<KeyValue> {
     attributes
 }
 
-/// The caller's span, of `traceparent` (W3C Trace Context, version 00 and what later versions begin with). `None` for a
-/// text that is none: the activation then begins a trace.
+/// The caller's span. `None` for a text that names none: the activation then begins a trace.
 fn parent(text: &str, state: Option<&str>) -> Option<SpanContext> {
-    let mut parts = text.split('-');
-    let (version, trace, span, flags) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    let is_hex = |text: &str, length| {
-        text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
-    };
-    let is_whole = is_hex(version, 2) && is_hex(trace, 32) && is_hex(span, 16) && is_hex(flags, 2);
-    if !is_whole || version == "ff" || (version == "00" && parts.next().is_some()) {
-        return None;
-    }
-    let flags = TraceFlags::new(u8::from_str_radix(flags, 16).ok()? & 1);
+    let caller = TraceParent::read(text)?;
+    let flags = if caller.is_sampled() { TraceFlags::SAMPLED } else { TraceFlags::default() };
     let state = state.and_then(|state| state.parse::<TraceState>().ok()).unwrap_or_default();
-    let context = SpanContext::new(TraceId::from_hex(trace).ok()?, SpanId::from_hex(span).ok()?, flags, true, state);
-    context.is_valid().then_some(context)
+    let (trace, span) = (TraceId::from_bytes(caller.trace()), SpanId::from_bytes(caller.span()));
+    Some(SpanContext::new(trace, span, flags, true, state))
+}
+
+thread_local! {
+    /// The id of the span that this thread makes next. A tracer takes ids from its generator alone, and asks it nothing but for one more.
+    static NEXT: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Spans have the ids that follow from their activations, which the requests of guests have carried by then.
+#[derive(Debug, Default)]
+struct OfActivations(RandomIdGenerator);
+
+impl IdGenerator for OfActivations {
+    fn new_trace_id(&self) -> TraceId {
+        self.0.new_trace_id()
+    }
+
+    fn new_span_id(&self) -> SpanId {
+        NEXT.take().map_or_else(|| self.0.new_span_id(), |span| SpanId::from_bytes(span.to_be_bytes()))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const CALLER: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn a_callers_span_is_read_as_the_standard_has_it() {
-        let span = parent(&format!("00-{TRACE}-00f067aa0ba902b7-01"), Some("vendor=value")).unwrap();
-        assert_eq!(
-            (span.trace_id().to_string(), span.span_id().to_string()),
-            (TRACE.into(), "00f067aa0ba902b7".into())
-        );
-        assert!(span.is_sampled() && span.is_remote());
-        assert!(!parent(&format!("00-{TRACE}-00f067aa0ba902b7-00"), None).unwrap().is_sampled());
-        assert!(parent(&format!("cc-{TRACE}-00f067aa0ba902b7-01-more"), None).is_some());
+    fn a_callers_span_is_the_parent_with_its_state() {
+        let span = parent(CALLER, Some("vendor=value")).unwrap();
+        assert_eq!(span.trace_id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        assert_eq!(span.span_id().to_string(), "00f067aa0ba902b7");
+        assert!(span.is_sampled() && span.is_remote() && span.is_valid());
+        assert_eq!(span.trace_state().get("vendor"), Some("value"));
+        assert!(!parent(&CALLER.replace("-01", "-00"), None).unwrap().is_sampled());
+        assert!(parent("nonsense", None).is_none());
     }
 
     #[test]
-    fn what_is_no_span_begins_a_trace() {
-        for text in [
-            String::new(),
-            "00".to_owned(),
-            format!("ff-{TRACE}-00f067aa0ba902b7-01"),
-            format!("00-{TRACE}-00f067aa0ba902b7-01-more"),
-            format!("00-{}-00f067aa0ba902b7-01", "0".repeat(32)),
-            format!("00-{TRACE}-0000000000000000-01"),
-            format!("00-{}-00f067aa0ba902b7-01", TRACE.to_uppercase()),
-            format!("00-{TRACE}-00f067aa0ba902b-01"),
-        ] {
-            assert!(parent(&text, None).is_none(), "{text}");
-        }
+    fn the_span_of_an_activation_is_the_one_that_its_guests_requests_name() {
+        let spans = Spans::by(SdkTracerProvider::builder());
+        let id = ActivationId::new("an-activation").unwrap();
+        let named = TraceParent::read(CALLER).unwrap().of_activation(&id);
+        let span = spans.begun(&id, parent(CALLER, None), SystemTime::UNIX_EPOCH, Vec::new());
+        let context = span.span_context();
+        assert_eq!((context.trace_id().to_bytes(), context.span_id().to_bytes()), (named.trace(), named.span()));
+        let next = spans.tracer.build(spans.tracer.span_builder("another"));
+        assert_ne!(next.span_context().span_id().to_bytes(), named.span(), "an id is given once");
     }
 }

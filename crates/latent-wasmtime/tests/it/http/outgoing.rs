@@ -7,6 +7,7 @@ use futures_util::future::{BoxFuture, FutureExt as _, pending};
 use http::Response;
 use http_body_util::{BodyExt as _, Collected};
 use latent_core::ExecutionOutcome;
+use latent_core::trace::TraceParent;
 use latent_executor::{ExecutionBackend as _, HttpBody, HttpBodyError, OutgoingError, OutgoingHttp, OutgoingRequest};
 use latent_wasmtime::{EngineSettings, HttpLimits};
 
@@ -18,6 +19,7 @@ use crate::support::{Bench, bench};
 pub struct Far {
     answer: Mutex<Option<OutgoingError>>,
     asked: Mutex<Vec<String>>,
+    parents: Mutex<Vec<Option<String>>>,
     dropped: Arc<AtomicUsize>,
 }
 
@@ -35,6 +37,8 @@ impl OutgoingHttp for Far {
         let host = request.headers().get("host").map(|host| host.to_str().unwrap().to_owned());
         let tenant = outgoing.context.principal.tenant.as_str();
         self.asked.lock().unwrap().push(format!("{} {} {host:?} {tenant}", request.method(), request.uri()));
+        let parent = request.headers().get("traceparent").map(|parent| parent.to_str().unwrap().to_owned());
+        self.parents.lock().unwrap().push(parent);
         if let Some(error) = self.answer.lock().unwrap().clone() {
             return async move { Err(error) }.boxed();
         }
@@ -83,6 +87,24 @@ async fn a_request_goes_through_the_port_with_its_activation_and_is_counted() {
     let tenant = &call.context.principal.tenant;
     let asked = far.asked.lock().unwrap();
     assert_eq!(*asked, [format!("GET https://far.example:8443/a?b Some(\"far.example:8443\") {tenant}")]);
+}
+
+#[tokio::test]
+async fn a_request_names_the_activations_span_where_its_call_belongs_to_a_trace() {
+    let (bench, far) = bench_and_far(HttpLimits::default());
+    let caller = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let mut spans = Vec::new();
+    for text in [Some(caller), Some("nonsense"), None] {
+        let fetch = get("/fetch?url=http://far.example/");
+        let went = bench.serve_changed(fetch, |call| {
+            let mut context = (*call.context).clone();
+            context.trace_parent = text.map(Into::into);
+            spans.push(TraceParent::read(caller).unwrap().of_activation(&context.activation_id).to_string());
+            call.request.context = Arc::new(context);
+        });
+        assert_eq!(went.await.got().status, 203);
+    }
+    assert_eq!(*far.parents.lock().unwrap(), [Some(spans.remove(0)), None, None]);
 }
 
 #[tokio::test]

@@ -71,7 +71,8 @@ fn find<'s>(services: &[&'s Service], call: &str) -> Result<(&'s Service, &'s Fu
             found.extend(known.filter(|known| targets.contains(known)).map(|target| (*service, target)));
         }
     }
-    found.dedup_by(|one, other| std::ptr::eq(one.1, other.1));
+    // Services may share a surface.
+    found.dedup_by(|one, other| std::ptr::eq(one.0, other.0) && std::ptr::eq(one.1, other.1));
     match &*found {
         [only] => Ok(*only),
         [] => {

@@ -194,15 +194,24 @@ fn a_run_that_waited_for_something_else_waits_in_a_crowd_like_all_others() {
 #[test]
 fn a_run_that_gives_way_in_its_host_calls_lets_all_others_go_before_it_after_a_slice() {
     let (processor, tenant) = processor();
-    let mut slices = entered(LENGTH, &processor, &tenant);
-    let began = now();
-    while began.elapsed() < LENGTH {
-        assert_eq!(slice(&mut slices, |_, _| Poll::<()>::Pending), (Poll::Pending, 0));
-    }
-    // The polls took that long together, or the last makes it up.
-    let last = slice(&mut slices, |cx, at| {
-        while at.elapsed() < LENGTH {}
-        yields(cx, at)
+    let calls = poll_fn(move |_| {
+        let mut slices = entered(LENGTH, &processor, &tenant);
+        for _ in 0..4 {
+            let taken = slice(&mut slices, |_, at| {
+                while at.elapsed() < LENGTH / 4 {}
+                Poll::<()>::Pending
+            });
+            assert_eq!(taken, (Poll::Pending, 0));
+        }
+        // They took a slice together. With a thread to spare, one that was a single poll would not wake the task.
+        let mut steps = 0;
+        let last = slice(&mut slices, |cx, at| {
+            steps += 1;
+            yields(cx, at)
+        });
+        assert_eq!((last, steps, slices.used), ((Poll::Pending, 1), 1, Duration::ZERO));
+        Poll::Ready(())
     });
-    assert_eq!((last, slices.used), ((Poll::Pending, 1), Duration::ZERO), "behind all others, and a new slice");
+    let runtime = runtime(4);
+    runtime.block_on(runtime.spawn(calls)).expect("it does not panic");
 }
